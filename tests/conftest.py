@@ -32,7 +32,7 @@ from hopbench.flows.tracking.client import Tracker
 
 if TYPE_CHECKING:
     from hopbench.flows.orchestration.runtime import PrefectRuntime
-    from hopbench.retrieval.graph.stores.neo4j.connection import Connection
+    from hopbench.retrieval.graph.stores.neo4j_connection import Connection
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL_START = Tracker.__dict__["start"]
@@ -190,7 +190,7 @@ def home_with_graph(shared_folder: Path) -> Callable[[Path, str], Path]:
 @pytest.fixture(scope="session")
 def neo4j_connection() -> Connection:
     """The server of `make neo4j` or NEO4J_URI; skips where there is none, fails where CI insists on it."""
-    from hopbench.retrieval.graph.stores.neo4j.connection import Connection
+    from hopbench.retrieval.graph.stores.neo4j_connection import Connection
     from hopbench.retrieval.support.errors import InputError
 
     wait_while_it_runs(int(os.environ.get("NEO4J_STARTING", "0")))

@@ -7,7 +7,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopbench.retrieval.graph.construction.settings import BuildSettings
+from hopbench.retrieval.graph.construction.plan import BuildSettings
 from hopbench.retrieval.text.model_tokens import TOKENIZER, count_tokens, first_tokens, pieces
 
 # Counted by tiktoken 0.14.0 with OpenAI's file of o200k_base, and not by the library that counts here.

@@ -11,7 +11,7 @@ from tests.support.graphs import WordEmbedder, plain, plan_of
 from hopbench.retrieval.embedding.cache import EmbeddingCache
 from hopbench.retrieval.embedding.cached import CachedEmbedder
 from hopbench.retrieval.graph.construction.builder import build_graph
-from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.stores.contents import export, fingerprint
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.types import Passage
 

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.embedding.base import Embedder, Vectors
 from hopbench.retrieval.graph.construction.builder import build_graph
-from hopbench.retrieval.graph.construction.plan import GraphPlan
-from hopbench.retrieval.graph.construction.settings import BuildSettings
+from hopbench.retrieval.graph.construction.plan import BuildSettings, GraphPlan
 from hopbench.retrieval.graph.schema import (
     CHUNK,
     CONTAINS,
@@ -34,8 +33,8 @@ from hopbench.retrieval.graph.schema import (
 )
 from hopbench.retrieval.graph.stores.base import GraphStore, Record
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
-from hopbench.retrieval.graph.stores.neo4j.connection import Connection
-from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
+from hopbench.retrieval.graph.stores.neo4j_connection import Connection
+from hopbench.retrieval.graph.stores.neo4j_store import Neo4jStore
 from hopbench.retrieval.index import INDEX_VALUES, Index, Memo, ReadCache
 from hopbench.retrieval.text import tokens
 from hopbench.retrieval.types import Chunk, Passage, Question, Triple

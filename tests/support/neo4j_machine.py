@@ -25,8 +25,8 @@ from tools.neo4j_server.__main__ import announce
 from tools.neo4j_server.server import start
 
 from hopbench.flows.settings.home import Home
-from hopbench.retrieval.graph.stores.neo4j.connection import Connection
-from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
+from hopbench.retrieval.graph.stores.neo4j_connection import Connection
+from hopbench.retrieval.graph.stores.neo4j_store import Neo4jStore
 
 HOPBENCH = [sys.executable, "-m", "tests.support.untracked"]
 SIZE = 400

@@ -62,8 +62,7 @@ def _cosines() -> dict[str, Any]:
     """Hundreds of thousands of cosines, of which a few lie within a float32's last bit of the sixth decimal's half."""
     import numpy as np
 
-    from hopbench.retrieval.graph.construction.all_pairs import exact_pairs
-    from hopbench.retrieval.graph.construction.cell_pairs import cell_pairs
+    from hopbench.retrieval.graph.construction.similarity import cell_pairs, exact_pairs
     from hopbench.retrieval.search.cell_recall import Asked
     from hopbench.retrieval.search.cell_search import CellSearch
     from hopbench.retrieval.support.arithmetic import on_grid

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.embedding import get_embedder
 from hopbench.retrieval.embedding.stored import RecordingEmbedder, load_vectors, save_vectors
-from hopbench.retrieval.graph.stores.copy import copy_graph
+from hopbench.retrieval.graph.stores.contents import copy_graph
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.manifest import AGAIN, MANIFEST, SCHEMA, Manifest, read_manifest, write_manifest

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.graph.statements import DIRECTED, SYMMETRIC, Statement, statements_of
+from hopbench.retrieval.graph.schema import DIRECTED, SYMMETRIC, Statement, statements_of
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.index import Batch
-from hopbench.retrieval.question.recognition import Card
+from hopbench.retrieval.question.entities import Card
 from hopbench.retrieval.text import shortened
 from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.types import Counters

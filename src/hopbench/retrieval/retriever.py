@@ -13,7 +13,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, overload
 
 from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.question.node_names import Names
+from hopbench.retrieval.question.linking import Names
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.errors import InputError, StrategyError
 from hopbench.retrieval.types import UNKNOWN_SOURCE, Counters, Hit, Question, Ranking, Source, Step

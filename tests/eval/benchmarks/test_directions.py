@@ -12,7 +12,7 @@ from tests.support.graphs import built_index, plan_of
 from hopbench.eval.benchmarks import load_benchmark, load_triples
 from hopbench.retrieval.embedding.factory import get_embedder
 from hopbench.retrieval.graph.schema import ENTITY
-from hopbench.retrieval.graph.stores.fingerprint import export
+from hopbench.retrieval.graph.stores.contents import export
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.text import name_key

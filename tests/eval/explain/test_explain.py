@@ -31,7 +31,7 @@ from hopbench.eval.explain import (
 )
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from hopbench.retrieval.graph.stores.mapped.mapping import GraphMapping
+from hopbench.retrieval.graph.stores.graph_mapping import GraphMapping
 from hopbench.retrieval.index import INDEX_VALUES, Batch, Index, Memo
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.base import Strategy, param

@@ -10,7 +10,7 @@ from tests.flows.cli.conftest import call, write_benchmark
 from hopbench.flows.graph.list import graphs
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.stores import open_store
-from hopbench.retrieval.graph.stores.neo4j.connection import Connection
+from hopbench.retrieval.graph.stores.neo4j_connection import Connection
 
 
 @pytest.mark.neo4j

@@ -18,7 +18,7 @@ from hopbench.flows.cli.main import app
 from hopbench.flows.settings.options import RUNNERS
 from hopbench.flows.settings.stores import STORES
 from hopbench.retrieval.embedding.factory import specs
-from hopbench.retrieval.graph.extract.extractor_names import extractor_names
+from hopbench.retrieval.graph.construction.plan import extractor_names
 from hopbench.retrieval.strategies import names
 from hopbench.retrieval.strategies.registry import registry, resolve
 

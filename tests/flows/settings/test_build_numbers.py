@@ -11,7 +11,7 @@ from hopbench.eval.sweep.candidate import Build
 from hopbench.eval.sweep.entry import BuildValues
 from hopbench.flows.api.functions import GraphSettings
 from hopbench.flows.settings.graph_options import BUILD_NUMBERS, GraphOptions, graph_fields
-from hopbench.retrieval.graph.construction.settings import BuildSettings, build_numbers
+from hopbench.retrieval.graph.construction.plan import BuildSettings, build_numbers
 
 NAMES = ["similar_top_k", "similar_floor", "max_tokens"]
 

@@ -12,7 +12,7 @@ from hopbench.flows.graph.build import built_graph, open_index
 from hopbench.flows.orchestration.steps import plain_steps
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.retrieval.graph.construction import settings
+from hopbench.retrieval.graph.construction import plan as settings
 from hopbench.retrieval.index import APPROXIMATE, EXACT, Batch, Index, near_rows
 from hopbench.retrieval.search.approximate import GRAPH
 from hopbench.retrieval.search.cell_search import CellSearch

@@ -14,18 +14,16 @@ from tests.support.graphs import WORLD, built_index, graph_tables, plan_of
 from hopbench.eval.explain import Names, pairs_of, stated
 from hopbench.retrieval.context import context_blocks
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.graph.schema import RELATED_TO, RULE_RELATIONS, GraphTables
-from hopbench.retrieval.graph.statements import Statement, encoded, statements_of
-from hopbench.retrieval.graph.stores.copy import copy_graph
-from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.schema import RELATED_TO, RULE_RELATIONS, GraphTables, Statement, encoded, statements_of
+from hopbench.retrieval.graph.stores.contents import copy_graph, export, fingerprint
+from hopbench.retrieval.graph.stores.graph_mapping import GraphMapping, Property
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
-from hopbench.retrieval.graph.stores.mapped.mapping import GraphMapping, Property
-from hopbench.retrieval.graph.stores.mapped.store import MappedStore
-from hopbench.retrieval.graph.stores.neo4j.connection import Connection
-from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
+from hopbench.retrieval.graph.stores.mapped_store import MappedStore
+from hopbench.retrieval.graph.stores.neo4j_connection import Connection
+from hopbench.retrieval.graph.stores.neo4j_store import Neo4jStore
 from hopbench.retrieval.index import INDEX_VALUES, Batch, Index, Memo, ReadCache
+from hopbench.retrieval.question.entities import read_cards
 from hopbench.retrieval.question.linking import linker
-from hopbench.retrieval.question.recognition import read_cards
 from hopbench.retrieval.strategies.dual_level.wording import descriptions
 from hopbench.retrieval.strategies.neighborhood import Neighborhood
 from hopbench.retrieval.traversal.adjacency import adjacency

@@ -14,7 +14,7 @@ from hopbench.retrieval.strategies.baselines import Hybrid
 from hopbench.retrieval.strategies.neighborhood import Neighborhood
 from hopbench.retrieval.support.errors import ParameterError
 from hopbench.retrieval.text.model_tokens import count_tokens
-from hopbench.retrieval.traversal.surroundings import ShortestPath, graph_score, mention_boost, neighbors
+from hopbench.retrieval.traversal.entity_expansion import ShortestPath, graph_score, mention_boost, neighbors
 from hopbench.retrieval.types import Counters, Question, Ranking, Step
 
 NAMES = {"e:auth": "Auth Service", "e:oauth": "OAuth Provider", "e:user": "User Model", "e:login": "Login Flow"}

@@ -30,8 +30,7 @@ from hopbench.retrieval.strategies import pagerank
 from hopbench.retrieval.strategies.pagerank import PageRank
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
-from hopbench.retrieval.traversal.local_walk import LocalWalk
-from hopbench.retrieval.traversal.whole_walk import power_iteration, transitions
+from hopbench.retrieval.traversal.random_walk import LocalWalk, power_iteration, transitions
 from hopbench.retrieval.types import Counters, Question
 
 # Two chunks and two entities: x is in both chunks, y in b only; x and y are related, a and b similar.

@@ -20,7 +20,7 @@ from hopbench.eval.answering.reading import applicable
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.budget import Budget
 from hopbench.retrieval.chunking import chunk_passages
-from hopbench.retrieval.graph.extract.model import TOGETHER, opening, parts_of
+from hopbench.retrieval.graph.extract.model import PASSAGES_PER_CALL, opening, parts_of
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.question.model import ENTITIES, OTHER_NAMES, SUMMARY, TWO_LEVELS
 from hopbench.retrieval.search.exact import LexicalIndex
@@ -118,7 +118,7 @@ def _count_summaries(counters: Counters, texts: Sequence[str]) -> Sequence[str]:
 def extraction_line(benchmark: Benchmark, gleaning: int) -> Line:
     """The cost of extracting triples from the corpus; each round of gleaning sends the conversation again."""
     chunks = chunk_passages(benchmark.passages)
-    prompts = [_prompt_tokens(opening(part)) for part in parts_of(chunks, TOGETHER)]
+    prompts = [_prompt_tokens(opening(part)) for part in parts_of(chunks, PASSAGES_PER_CALL)]
     calls, triples = len(prompts), len(chunks) * TRIPLES_TOKENS
     read = sum(sum(prompts) + round_ * triples for round_ in range(gleaning + 1))
     return Line("graph", "extract", "llm", calls * (gleaning + 1), read + calls * CHAT_TOKENS, triples * (gleaning + 1))

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hopbench.retrieval.index import Batch
-from hopbench.retrieval.question.linking import linker
-from hopbench.retrieval.question.node_names import Names
+from hopbench.retrieval.question.linking import Names, linker
 from hopbench.retrieval.traversal.adjacency import mentioning
 from hopbench.retrieval.types import Counters
 

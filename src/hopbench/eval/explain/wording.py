@@ -11,8 +11,7 @@ import regex
 
 from hopbench.retrieval.context import Relationship, relation_words
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.graph.schema import RELATED_TO, RULE_RELATIONS
-from hopbench.retrieval.graph.statements import statements_of
+from hopbench.retrieval.graph.schema import RELATED_TO, RULE_RELATIONS, statements_of
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.text import is_unspaced, sentences, split_qualifier
 from hopbench.retrieval.types import Step

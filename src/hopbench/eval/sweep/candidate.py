@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from hopbench.eval.sweep.values import Scalar
-from hopbench.retrieval.graph.construction.settings import build_numbers
+from hopbench.retrieval.graph.construction.plan import build_numbers
 from hopbench.retrieval.strategies.base import Strategy
 
 BUILD = "build."

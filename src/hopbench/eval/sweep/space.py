@@ -13,7 +13,7 @@ from hopbench.eval.sweep.dimension import Dimension, in_order, listed, refuse_id
 from hopbench.eval.sweep.entry import Entry
 from hopbench.eval.sweep.model import SweepFile
 from hopbench.eval.sweep.values import Range, Scalar
-from hopbench.retrieval.graph.construction.settings import BuildSettings
+from hopbench.retrieval.graph.construction.plan import BuildSettings
 from hopbench.retrieval.graph.schema import SIMILAR_TO
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.registry import changed_label, make

@@ -16,8 +16,7 @@ from hopbench.flows.orchestration.steps import Steps, run_flow
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.chunking import chunk_passages
-from hopbench.retrieval.graph.construction.plan import GraphPlan
-from hopbench.retrieval.graph.construction.settings import APPROXIMATE, method_for
+from hopbench.retrieval.graph.construction.plan import APPROXIMATE, GraphPlan, method_for
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.index import APPROXIMATE as APPROXIMATE_SEARCH
@@ -121,7 +120,7 @@ def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:
         return known
     if isinstance(store, ArrayStore):
         store.check(content=True)  # edges stand there thrice, of which a fingerprint reads one
-    from hopbench.retrieval.graph.stores.fingerprint import StoredTables, content
+    from hopbench.retrieval.graph.stores.contents import StoredTables, content
 
     held = asdict(content(StoredTables(store)))
     if stamp is not None:

@@ -23,7 +23,7 @@ from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.models import ModelOptions, open_models
 from hopbench.retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, RELATED_TO, SIMILAR_TO, WEIGHT_OF, GraphTables
 from hopbench.retrieval.graph.stores.base import GraphStore
-from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.stores.contents import export, fingerprint
 from hopbench.retrieval.support.errors import InputError
 
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)

@@ -15,7 +15,7 @@ from hopbench.flows.settings.stores import STORES
 from hopbench.retrieval.graph.stores.arrays.store import SUFFIX as ARRAYS
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
-from hopbench.retrieval.graph.stores.neo4j.connection import Connection
+from hopbench.retrieval.graph.stores.neo4j_connection import Connection
 from hopbench.retrieval.support.errors import HopBenchError, InputError, UnknownNameError
 
 KGL = ".kgl"
@@ -86,7 +86,7 @@ def _files(folder: Path, opened: type[KgliteStore] | type[ArrayStore], suffix: s
 
 def _served(connection: Connection) -> Iterator[StoredGraph]:
     from hopbench.retrieval.graph.cypher.neo4j import BUILDS
-    from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
+    from hopbench.retrieval.graph.stores.neo4j_store import Neo4jStore
 
     store = Neo4jStore(connection, "")
     try:

@@ -15,8 +15,14 @@ from shlex import join
 from typing import TYPE_CHECKING, Annotated, Any, Self, get_args, get_type_hints
 
 from hopbench.flows.settings.setting import MODELS, Setting, declared
-from hopbench.retrieval.graph.construction.settings import EXACT_PASSAGES, METHODS, build_numbers, method_for
-from hopbench.retrieval.graph.extract.extractor_names import NAMELESS, extractor_names
+from hopbench.retrieval.graph.construction.plan import (
+    EXACT_PASSAGES,
+    METHODS,
+    NAMELESS,
+    build_numbers,
+    extractor_names,
+    method_for,
+)
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -277,7 +283,7 @@ class GraphOptions:
                 "--neo4j-vector-index searches an index of HopBench's own, which --mapping graphs lack: leave one out"
             )
         if self.mapping:
-            from hopbench.retrieval.graph.stores.mapped.file import load_mapping
+            from hopbench.retrieval.graph.stores.graph_mapping import load_mapping
 
             load_mapping(self.mapping)
 
@@ -285,8 +291,7 @@ class GraphOptions:
         """The plan of the graph; where extractor `llm` reads it, `with_reader` adds the opened model."""
         from hopbench.eval.benchmarks import load_triples
         from hopbench.flows.settings.digests import known_digest
-        from hopbench.retrieval.graph.construction.plan import GraphPlan
-        from hopbench.retrieval.graph.construction.settings import BuildSettings
+        from hopbench.retrieval.graph.construction.plan import BuildSettings, GraphPlan
 
         triples = load_triples(self.triples, benchmark.titles) if self.triples else ()
         extractor = "triples" if triples and self.extractor != "rules+triples" else self.extractor

@@ -41,13 +41,13 @@ def _stores() -> Offer:
 
 
 def _methods() -> Offer:
-    from hopbench.retrieval.graph.construction.settings import METHODS
+    from hopbench.retrieval.graph.construction.plan import METHODS
 
     return Offer(METHODS)
 
 
 def _extractors() -> Offer:
-    from hopbench.retrieval.graph.extract.extractor_names import extractor_names
+    from hopbench.retrieval.graph.construction.plan import extractor_names
 
     return Offer(extractor_names())
 

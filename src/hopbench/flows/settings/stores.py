@@ -21,7 +21,7 @@ def check_store(engine: str, home: Home) -> None:
     if engine not in STORES:
         raise UnknownNameError("store", engine, STORES)
     if engine == "neo4j":
-        from hopbench.retrieval.graph.stores.neo4j.connection import Connection
+        from hopbench.retrieval.graph.stores.neo4j_connection import Connection
 
         Connection.resolve(os.environ, home.neo4j_env)
 
@@ -30,8 +30,8 @@ def open_store(engine: str, namespace: str, home: Home) -> GraphStore:
     """The engine's store of a namespace; connects or reads when it is first used."""
     check_store(engine, home)
     if engine == "neo4j":
-        from hopbench.retrieval.graph.stores.neo4j.connection import Connection
-        from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore  # loads pandas
+        from hopbench.retrieval.graph.stores.neo4j_connection import Connection
+        from hopbench.retrieval.graph.stores.neo4j_store import Neo4jStore  # loads pandas
 
         return Neo4jStore(Connection.resolve(os.environ, home.neo4j_env), namespace)
     if engine == "arrays":
@@ -46,9 +46,9 @@ def open_store(engine: str, namespace: str, home: Home) -> GraphStore:
 def open_mapped(mapping: Path, plan: GraphPlan, home: Home) -> GraphStore:
     """A Neo4j graph that was built elsewhere, read under the names in `mapping`."""
     from hopbench.retrieval.chunking import chunk_passages
-    from hopbench.retrieval.graph.stores.mapped.file import load_mapping
-    from hopbench.retrieval.graph.stores.mapped.store import MappedStore
-    from hopbench.retrieval.graph.stores.neo4j.connection import Connection
+    from hopbench.retrieval.graph.stores.graph_mapping import load_mapping
+    from hopbench.retrieval.graph.stores.mapped_store import MappedStore
+    from hopbench.retrieval.graph.stores.neo4j_connection import Connection
 
     check_store("neo4j", home)
     chunks = frozenset(chunk.id for chunk in chunk_passages(plan.passages, plan.settings.max_tokens))

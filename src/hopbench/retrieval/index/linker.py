@@ -10,8 +10,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from hopbench.retrieval.graph.extract.aliases import ALIAS_WEIGHT, TITLE_WEIGHT
-from hopbench.retrieval.graph.extract.names import NAME_LABELS, PHRASE_WEIGHT
+from hopbench.retrieval.graph.extract.names import ALIAS_WEIGHT, NAME_LABELS, PHRASE_WEIGHT, TITLE_WEIGHT
 from hopbench.retrieval.graph.schema import entity_id
 from hopbench.retrieval.support.mapped_arrays import mapped_array
 from hopbench.retrieval.support.text_columns import Texts, TextsWriter

@@ -1,7 +1,8 @@
 """A question's entities, their synonyms and its keywords, with or without a language model.
 
-Each function asks the index's service (`hopbench.retrieval.index.services`) where there is one, else it reads the
-question against the graph's names.
+Each function calls the index's service (`hopbench.retrieval.index.services`) where there is one, and otherwise matches
+the question against the names in the graph. `recognise` is the entity recognition of hybrid GraphRAG: n-grams against
+entity names, else the names nearest to the whole question.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.embedding.base import Vectors
-from hopbench.retrieval.index import Asked, Batch, Index, Keywords, Linker, nearest_rows, spread
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.index import Asked, Batch, Index, Keywords, Link, Linker, nearest_rows, spread
+from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.search.cell_search import SAMPLE
 from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.support.text_columns import Texts
@@ -22,7 +25,7 @@ from hopbench.retrieval.types import Counters
 
 
 def question_entities(batch: Batch, counters: Counters, linker: Linker) -> Sequence[Sequence[str]]:
-    """Per question the ids of its entities, each once: by the index's service, else by matching names in its text."""
+    """The distinct entity ids of each question, by the index's service, else by matching names in its text."""
     service = batch.index.services.question_entities
     if service is not None:
         return service(batch.questions, counters, linker)
@@ -30,7 +33,7 @@ def question_entities(batch: Batch, counters: Counters, linker: Linker) -> Seque
 
 
 def question_keywords(batch: Batch, counters: Counters, linker: Linker) -> Sequence[Keywords]:
-    """Each question's keywords: by the index's service, else its own entities, and its text for both levels."""
+    """Each question's keywords, by the index's service, else its entities, and its text for both levels."""
     service = batch.index.services.keywords
     if service is not None:
         return service(batch.questions, counters, linker)
@@ -51,7 +54,7 @@ def synonyms(
 def nearest_names(
     batch: Batch, counters: Counters, linker: Linker, wanted: Sequence[tuple[int, str]], limit: int
 ) -> list[list[str]]:
-    """For each entity the names whose embeddings are nearest to its own name's."""
+    """For each entity the names whose embeddings are nearest to that of its own name."""
     known = name_vectors(batch.index, linker, counters)
     entities = sorted({entity for _, entity in wanted})
     rows = [known.row_of[entity] for entity in entities]
@@ -83,7 +86,7 @@ class NameVectors:
         Only cosines of at least `minimum` count, and never the row that `skip` names for the vector.
         """
 
-        def asking() -> Asked:  # names ask for their like, and questions are texts
+        def asking() -> Asked:  # queries are names or questions
             return Asked(np.concatenate([spread(each, SAMPLE // 2) for each in (self.vectors, index.vectors)]))
 
         nearest: list[list[int]] = []
@@ -96,7 +99,7 @@ class NameVectors:
 
 
 def name_vectors(index: Index, linker: Linker, counters: Counters) -> NameVectors:
-    """The embeddings of the graph's entity names, computed once per index; whoever does it has the stage's seconds."""
+    """The embeddings of the graph's entity names, computed once per index and timed where computed."""
 
     def embedded() -> NameVectors:
         def computed() -> Vectors:
@@ -108,3 +111,101 @@ def name_vectors(index: Index, linker: Linker, counters: Counters) -> NameVector
             return NameVectors(linker.entities, linker.names, linker.row_of, vectors)
 
     return index.memo.get("name vectors", embedded)
+
+
+MAX_NGRAM = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """A question's entities, and the method that found them: "ngrams", "names", "embedding" or "nothing"."""
+
+    entities: Sequence[str]
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """An entity's attributes in the graph; `frequency` is the number of chunks that mention it."""
+
+    name: str
+    type: str
+    description: str
+    frequency: int
+
+
+def recognise(
+    batch: Batch,
+    counters: Counters,
+    limit: int,
+    names_only: bool,
+    nearest: int,
+    minimum: float,
+    max_ngram: int = MAX_NGRAM,
+) -> tuple[list[Recognised], dict[str, Card]]:
+    """Find at most `limit` entities of each question, longest match first, then the rarest; and their cards.
+
+    `names_only` uses the longest capitalised names (`linking`) instead of all n-grams. A question without a match gets
+    the `nearest` entities whose names have a cosine of at least `minimum` with it.
+    """
+    reader = linker(batch, counters)
+    by = "names" if names_only else "ngrams"
+    if names_only:
+        matches = [_names(links) for links in batch.links(reader)]
+    else:
+        matches = [_ngrams(reader, question.text, max_ngram) for question in batch.questions]
+    unnamed = [number for number, words in enumerate(matches) if not words]
+    similar = dict(zip(unnamed, _similar(batch, counters, unnamed, reader, nearest, minimum), strict=True))
+    mentioned = {entity for words in (*matches, *similar.values()) for entity in words}
+    cards = read_cards(batch, counters, reader, sorted(mentioned))
+    recognised = []
+    for number, words in enumerate(matches):
+        if words:
+            first = sorted(words, key=lambda entity: (-words[entity], cards[entity].frequency, entity))
+            recognised.append(Recognised(first[:limit], by))
+        else:
+            recognised.append(Recognised(similar[number], "embedding" if similar[number] else "nothing"))
+    return recognised, cards
+
+
+def _ngrams(reader: Linker, question: str, longest: int) -> dict[str, int]:
+    """Entity → number of words of its longest matching name or alias; stop words alone ("it") do not match."""
+    words = [token.folded for token in reader.tokens(question)]
+    length_of: dict[str, int] = {}
+    for length in range(1, longest + 1):
+        for start in range(len(words) - length + 1):
+            gram = words[start : start + length]
+            entity = None if reader.language.stop.issuperset(gram) else reader.resolve(" ".join(gram))
+            if entity is not None:
+                length_of[entity] = length
+    return length_of
+
+
+def _names(links: Sequence[Link]) -> dict[str, int]:
+    length_of: dict[str, int] = {}
+    for link in links:
+        length_of[link.entity] = max(length_of.get(link.entity, 0), link.end - link.start)
+    return length_of
+
+
+def _similar(
+    batch: Batch, counters: Counters, numbers: Sequence[int], reader: Linker, nearest: int, minimum: float
+) -> list[list[str]]:
+    """The entities whose names are nearest to the text of each question, best first."""
+    if not numbers or not nearest:
+        return [[] for _ in numbers]
+    known = name_vectors(batch.index, reader, counters)
+    found = known.nearest(batch.index, batch.vectors[numbers], nearest, minimum)
+    return [[known.entities[row] for row in rows] for rows in found]
+
+
+def read_cards(batch: Batch, counters: Counters, reader: Linker, entities: Sequence[str]) -> dict[str, Card]:
+    """Read the cards of entities in one round trip."""
+    if not entities:
+        return {}
+    return {
+        record["id"]: Card(
+            reader.name_of[record["id"]], record["type"] or "", record["description"] or "", record["frequency"]
+        )
+        for record in batch.read(counters, cypher.ENTITY_CARDS, ids=entities)
+    }

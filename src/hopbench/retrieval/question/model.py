@@ -1,10 +1,10 @@
 """The services of a language model: questions' entities and keywords, synonyms, summaries of communities.
 
-Each method is one of the `Services` of an index; `install` sets them. Calls are charged to the counters they are given,
-also those that the cache answers: a label's figures do not depend on what ran before it.
+Each method is one of the `Services` of an index; `install` sets them. Calls are charged to the given counters even if
+the cache answers them, so that a label's figures do not depend on earlier runs.
 
-A question without a usable reply fails, with the reason, and its row says so. What would fail every question (a budget
-that is reached, an endpoint that is gone) stops the run; it goes on from there when it is started again.
+A question without a usable reply fails, and its row has the reason. An error that would fail every question (budget
+exhausted, endpoint unreachable) stops the run, which resumes from there when restarted.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from hopbench.retrieval.support.errors import IncompleteError
 from hopbench.retrieval.types import Counters, Question
 
 PROMPT_VERSION = "question-2"
-FIRST_VERSION = "question-1"  # of the prompts that have not changed since: what they cost stays in the cache
-CHANGED = {"entities": PROMPT_VERSION}
-MOST_NAMES = 10
+FIRST_VERSION = "question-1"  # of the prompts that have not changed since, so that cached replies stay valid
+CHANGED_VERSIONS = {"entities": PROMPT_VERSION}
+MAX_NAMES = 10
 
 ENTITIES = """List the named things that the question speaks of (people, places, works, organizations, events, ...)
 and the concepts and topics that it is about, also those written in lower case. The most important first, each spelled
@@ -61,11 +61,11 @@ class QuestionModel:
 
     @property
     def name(self) -> str:
-        """Model and prompts, for keys of finished trials."""
+        """Model and prompt version, for the keys of finished trials."""
         return f"{self.llm.endpoint.identity} {PROMPT_VERSION}"
 
     def install(self, index: Index) -> None:
-        """Make the model the services of an index."""
+        """Set the services of an index to this model's."""
         index.services = Services(
             model=self.name,
             question_entities=self.entities,
@@ -75,17 +75,17 @@ class QuestionModel:
         )
 
     def entities(self, questions: Sequence[Question], counters: Counters, linker: Linker) -> list[list[str]]:
-        """Document 4, stage 1: the entities that the model names and the graph contains."""
+        """ADR-041, stage 1: the entities that the model names and the graph contains."""
         texts = [question.text for question in questions]
-        replies = self._asked("entities", ENTITIES, texts, _form(entities=_names(MOST_NAMES)), counters)
+        replies = self._replies("entities", ENTITIES, texts, _form(entities=_names(MAX_NAMES)), counters)
         return [_resolved(_value(reply)["entities"], linker) for reply in replies]
 
     def keywords(self, questions: Sequence[Question], counters: Counters, linker: Linker) -> list[Keywords]:
-        """LightRAG's keywords of both levels; a level without any is the question itself."""
+        """LightRAG's keywords of both levels; an empty level is replaced by the question itself."""
         texts = [question.text for question in questions]
-        form = _form(high_level=_names(MOST_NAMES), low_level=_names(MOST_NAMES))
+        form = _form(high_level=_names(MAX_NAMES), low_level=_names(MAX_NAMES))
         keywords = []
-        for text, reply in zip(texts, self._asked("keywords", TWO_LEVELS, texts, form, counters), strict=True):
+        for text, reply in zip(texts, self._replies("keywords", TWO_LEVELS, texts, form, counters), strict=True):
             low, high = _value(reply)["low_level"], _value(reply)["high_level"]
             keywords.append(Keywords(_resolved(low, linker), ", ".join(low) or text, ", ".join(high) or text))
         return keywords
@@ -93,23 +93,23 @@ class QuestionModel:
     def synonyms(
         self, counters: Counters, linker: Linker, wanted: Sequence[tuple[int, str]], limit: int
     ) -> list[list[str]]:
-        """Document 4, stage 3: other names of each entity; the caller checks them by cosine."""
+        """ADR-041, stage 3: other names of each entity; the caller checks them by cosine."""
         texts = [linker.name_of[entity] for _, entity in wanted]
-        replies = self._asked("synonyms", OTHER_NAMES, texts, _form(names=_names(MOST_NAMES)), counters)
+        replies = self._replies("synonyms", OTHER_NAMES, texts, _form(names=_names(MAX_NAMES)), counters)
         return [_value(reply)["names"][:limit] for reply in replies]
 
     def summaries(self, counters: Counters, texts: Sequence[str]) -> list[str]:
-        """A summary of each community; the text itself where the model gives none, which is counted."""
-        replies = self._asked("summaries", SUMMARY, texts, None, counters)
+        """A summary of each community; if the model fails, the text itself, which is counted."""
+        replies = self._replies("summaries", SUMMARY, texts, None, counters)
         lost = sum(reply.failure is not None for reply in replies)
         if lost:
             counters.terminations["community without summary"] += lost
         return [text if reply.failure else reply.text for text, reply in zip(texts, replies, strict=True)]
 
-    def _asked(
+    def _replies(
         self, purpose: str, prompt: str, texts: Sequence[str], form: Mapping[str, Any] | None, counters: Counters
     ) -> list[Reply]:
-        """One call per distinct text; each use of a reply is charged as a call of its own."""
+        """Make one call per distinct text; each use of a reply is charged as a call of its own."""
         calls = {text: self._call(purpose, prompt, text, form) for text in texts}
         replies = dict(zip(calls, ask(self.llm, list(calls.values())), strict=True))
         for text in texts:
@@ -123,7 +123,7 @@ class QuestionModel:
     def _call(self, purpose: str, prompt: str, text: str, form: Mapping[str, Any] | None) -> Call:
         talk = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
         schema = form and wire_schema(form, self.llm.endpoint.base_url)
-        return Call(purpose, talk, schema, 600, version=CHANGED.get(purpose, FIRST_VERSION))
+        return Call(purpose, talk, schema, 600, version=CHANGED_VERSIONS.get(purpose, FIRST_VERSION))
 
 
 def _value(reply: Reply) -> Any:

@@ -34,7 +34,7 @@ class Strategy(Parameters, ABC):
     >>> from hopbench.retrieval.question.linking import linker
     >>> from hopbench.retrieval.search.fusion import ordered
     >>> from hopbench.retrieval.strategies.base import Strategy, param
-    >>> from hopbench.retrieval.traversal.entity_chunks import read_mentions
+    >>> from hopbench.retrieval.traversal.entity_expansion import read_mentions
     >>> from hopbench.retrieval.types import Counters, Hit, Question, Ranking, Step
     >>> @dataclass(frozen=True, kw_only=True)
     ... class MentionBoost(Strategy):

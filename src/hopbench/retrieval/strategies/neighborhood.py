@@ -17,12 +17,12 @@ import numpy as np
 from hopbench.retrieval.context import MAX_TOKENS, SHOWN_RELATIONS, BlockShape, context_blocks
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from hopbench.retrieval.index import Batch
-from hopbench.retrieval.question.recognition import MAX_NGRAM, Card, Recognised, recognise
+from hopbench.retrieval.question.entities import MAX_NGRAM, Card, Recognised, recognise
 from hopbench.retrieval.search.fusion import DECIMALS, Scored, ordered
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
 from hopbench.retrieval.support.timing import stage
-from hopbench.retrieval.traversal.surroundings import (
+from hopbench.retrieval.traversal.entity_expansion import (
     QuestionSurroundings,
     Surroundings,
     question_surroundings,

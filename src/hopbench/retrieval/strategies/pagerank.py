@@ -28,9 +28,16 @@ from hopbench.retrieval.strategies.baselines import hybrid_rankings
 from hopbench.retrieval.support.distinct import distinct
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
-from hopbench.retrieval.traversal.local_walk import Incoming, LocalWalk, SparseMass
-from hopbench.retrieval.traversal.walk_paths import Mass, strongest_path
-from hopbench.retrieval.traversal.whole_walk import inverse_frequencies, power_iteration, transitions
+from hopbench.retrieval.traversal.random_walk import (
+    Incoming,
+    LocalWalk,
+    Mass,
+    SparseMass,
+    inverse_frequencies,
+    power_iteration,
+    strongest_path,
+    transitions,
+)
 from hopbench.retrieval.types import Counters, Hit, Ranking, Step
 
 Matrix = NDArray[np.float64]

@@ -20,9 +20,9 @@ from hopbench.retrieval.index import Arrays, Batch, Index
 from hopbench.retrieval.support.sorted_texts import SortedTexts
 from hopbench.retrieval.types import Counters
 
-VERSION = "adjacency-2"  # of what is kept in files
+VERSION = "adjacency-2"  # of the cached files
 KINDS = MENTIONED_IN, RELATED_TO, SIMILAR_TO
-CSR = "data", "indices", "indptr"  # in the order in which scipy takes them
+CSR = "data", "indices", "indptr"  # in the order of scipy's constructor
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Adjacency:
     """Weighted adjacency of a graph with n chunks and m entities, all CSR float64.
 
     `mentions` is (m, n) with the mention weights, `related` (m, m) and `similar` (n, n) symmetric with strength and
-    similarity. Chunks are in the index's order, entities sorted by id. `rows` is how many edges were read.
+    similarity. Chunks are in the index's order, entities sorted by id. `rows` is the number of edges read.
     """
 
     entities: SortedTexts
@@ -46,18 +46,20 @@ class Adjacency:
 
     @cached_property
     def frequency(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """In how many chunks each entity is mentioned, shape (m,)."""
+        """The number of chunks that mention each entity, shape (m,)."""
         return np.diff(self.mentions.indptr).astype(np.int64)
 
     def mention_weight(self, entity: int, chunk: int) -> float:
-        """The weight of a mention edge that exists, by its rows; ten times as fast as scipy's own indexing."""
+        """The weight of a mention edge that exists, by its rows; ten times as fast as scipy's indexing."""
         begin, end = self.mentions.indptr[entity], self.mentions.indptr[entity + 1]
         chunks = self.mentions.indices[begin:end]
-        return float(self.mentions.data[begin + chunks.searchsorted(chunks.dtype.type(chunk))])  # else it is copied
+        return float(
+            self.mentions.data[begin + chunks.searchsorted(chunks.dtype.type(chunk))]
+        )  # another type would copy the array
 
 
 def adjacency(batch: Batch, counters: Counters) -> Adjacency:
-    """The graph's adjacency; read once per index, and charged to each batch that uses it as it would cost alone."""
+    """The graph's adjacency, read once per index and charged in full to each batch that uses it."""
     graph = batch.index.memo.get("adjacency", lambda: _read(batch.index))
     counters.round_trips += 1
     counters.rows += graph.rows
@@ -65,7 +67,7 @@ def adjacency(batch: Batch, counters: Counters) -> Adjacency:
 
 
 def mentioning(batch: Batch, entities: Sequence[str]) -> list[int]:
-    """In how many chunks each of a few entities is mentioned; mapped arrays are asked for these alone."""
+    """Count the chunks that mention each of a few entities; an array store reads only these."""
     store = batch.index.store
     if not isinstance(store, ArrayStore):
         graph = adjacency(batch, Counters())
@@ -76,7 +78,7 @@ def mentioning(batch: Batch, entities: Sequence[str]) -> list[int]:
 
 
 def _read(index: Index) -> Adjacency:
-    """Kept in files of its own where the store has a stamp: the processes of a machine share them."""
+    """Read the adjacency, cached in files that processes share if the store has a stamp."""
     arrays = index.graph_arrays("adjacency", VERSION, lambda: _arrays(index))
     entities = SortedTexts(arrays["entities"], arrays["entities.ends"])
     m, n = len(entities), len(index.row_of)
@@ -94,7 +96,7 @@ def _read(index: Index) -> Adjacency:
 
 
 def _arrays(index: Index) -> Arrays:
-    """The matrices' parts, and the entities' ids, one after another in UTF-8, with their ends."""
+    """The matrices' parts, and the entities' ids as concatenated UTF-8 with their ends."""
     ends = _mapped_ends(index.store) if isinstance(index.store, ArrayStore) else _ends(index.store)
     mentions, related, similar = (ends.edges[kind] for kind in KINDS)
     entity = np.zeros(len(ends.entities), np.int64)
@@ -114,7 +116,7 @@ def _arrays(index: Index) -> Arrays:
 
 
 class _Ends(NamedTuple):
-    """Every edge by numbers of its ends, and the ids of entities and chunks by these numbers."""
+    """All edges with integer ends, and the ids of entities and chunks by these integers."""
 
     entities: Sequence[str]
     chunks: Sequence[str]
@@ -122,7 +124,7 @@ class _Ends(NamedTuple):
 
 
 def _ends(store: GraphStore) -> _Ends:
-    """From any engine, part by part: ids are numbered as they come."""
+    """Read edges from any engine, part by part; ids are numbered in order of appearance."""
     numbers: dict[str, dict[str, int]] = {ENTITY: {}, CHUNK: {}}
     parts: dict[str, list[EdgeRows]] = {kind: [] for kind in KINDS}
     for record in chain.from_iterable(store.read_parts(cypher.ADJACENCY)):
@@ -141,13 +143,13 @@ def _numbered(ids: Sequence[str], numbers: dict[str, int]) -> NDArray[np.int32]:
 
 
 def _mapped_ends(store: ArrayStore) -> _Ends:
-    """From arrays, whose edges have rows for ends: no text is made of them."""
+    """Read edges from arrays, whose ends are rows already, so that no strings are created."""
     edges = {kind: store.edge_rows(kind) for kind in KINDS}
     mentions, related = edges[MENTIONED_IN], edges[RELATED_TO]
     ends = mentions.source, related.source, related.target
     number = np.zeros(max(int(rows.max(initial=-1)) for rows in ends) + 1, np.int32)
     for rows in ends:
-        number[rows] = 1  # a mark for now: a twentieth of what np.unique takes for millions
+        number[rows] = 1  # a mark for now; 20 times as fast as np.unique for millions
     used = np.flatnonzero(number)
     number[used] = np.arange(len(used))
     return _Ends(
@@ -169,12 +171,12 @@ def _matrix(
 ) -> sparse.csr_array:
     weights = np.asarray(weight, dtype=np.float64)
     matrix = sparse.csr_array((weights, (row, column)), shape=shape)
-    if matrix.nnz < len(weights):  # parallel edges, which only a graph from elsewhere has: the strongest counts
+    if matrix.nnz < len(weights):  # parallel edges, only in external graphs: the strongest counts
         order = np.argsort(-weights, kind="stable")
         cells = np.array(row, np.int64)[order] * shape[1] + np.array(column, np.int64)[order]
         unique, first = np.unique(cells, return_index=True)
-        places = np.divmod(unique, shape[1])
-        matrix = sparse.csr_array((weights[order][first], places), shape=matrix.shape)
+        positions = np.divmod(unique, shape[1])
+        matrix = sparse.csr_array((weights[order][first], positions), shape=matrix.shape)
     matrix.sort_indices()
     return matrix
 

@@ -15,15 +15,13 @@ import pytest
 from tests.support import build_to_kill
 from tests.support.graphs import WORLD, WordEmbedder, plain, plan_of
 
-from hopbench.retrieval.graph.construction import similarity, tables
+from hopbench.retrieval.graph.construction import builder, similarity
 from hopbench.retrieval.graph.construction.builder import build_graph
-from hopbench.retrieval.graph.construction.plan import GraphPlan
-from hopbench.retrieval.graph.construction.settings import BuildSettings
+from hopbench.retrieval.graph.construction.plan import BuildSettings, GraphPlan
 from hopbench.retrieval.graph.extract import rules
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from hopbench.retrieval.graph.stores import fingerprint as fingerprints
-from hopbench.retrieval.graph.stores import kglite_store
-from hopbench.retrieval.graph.stores.fingerprint import StoredTables, content, export, fingerprint
+from hopbench.retrieval.graph.stores import contents, kglite_store
+from hopbench.retrieval.graph.stores.contents import StoredTables, content, export, fingerprint
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.support.errors import InputError, ParameterError
 from hopbench.retrieval.types import Passage, Triple
@@ -144,9 +142,14 @@ def test_a_graph_in_many_parts_is_the_same_graph(tmp_path: Path, monkeypatch: py
     ]
     plan = plan_of(passages, max_tokens=40)
     _, whole = built(plan, tmp_path / "whole")
-    for module, name in ((rules, "BLOCK"), (rules, "ROWS"), (tables, "ROWS"), (similarity, "PAIRS")):
+    for module, name in (
+        (rules, "CHUNKS_PER_BLOCK"),
+        (rules, "ROWS_PER_PART"),
+        (builder, "CHUNKS_PER_PART"),
+        (similarity, "TAG_BATCH"),
+    ):
         monkeypatch.setattr(module, name, 2)
-    for module, name in ((fingerprints, "LINES"), (kglite_store, "PART_ROWS")):
+    for module, name in ((contents, "LINES_PER_BATCH"), (kglite_store, "PART_ROWS")):
         monkeypatch.setattr(module, name, 3)
 
     store, record = built(plan, tmp_path / "parts")

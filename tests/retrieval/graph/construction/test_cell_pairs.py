@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hopbench.retrieval.graph.construction import cell_pairs as module
-from hopbench.retrieval.graph.construction.all_pairs import exact_pairs
-from hopbench.retrieval.graph.construction.cell_pairs import cell_pairs
-from hopbench.retrieval.graph.construction.recall import measured_recall
-from hopbench.retrieval.graph.construction.settings import EXACT_PASSAGES, BuildSettings, method_for
+from hopbench.retrieval.graph.construction import similarity
+from hopbench.retrieval.graph.construction.plan import EXACT_PASSAGES, BuildSettings, method_for
+from hopbench.retrieval.graph.construction.similarity import cell_pairs, exact_pairs, measured_recall
 from hopbench.retrieval.search import samples
 from hopbench.retrieval.search.cells import Cells, coarse
 from hopbench.retrieval.search.neighbours import Pairs
@@ -45,7 +43,7 @@ def test_nearly_all_edges_are_found_in_a_part_of_the_cells() -> None:
 
 
 def test_who_looks_into_every_cell_finds_every_edge(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_needed_probes", lambda *_: 10**6)
+    monkeypatch.setattr(similarity, "_needed_probes", lambda *_: 10**6)
 
     found, _ = cell_pairs(VECTORS[:1500], top_k=5, floor=0.2)
 
@@ -57,7 +55,7 @@ def test_a_pair_serves_both_ends_whichever_looks_into_the_others_cell(monkeypatc
     # With one probe a row looks into its own cell only; with two, of some pairs one end alone looks into the other's.
     edges = []
     for probes in (1, 2, 4):
-        monkeypatch.setattr(module, "_needed_probes", lambda *_, probes=probes: probes)
+        monkeypatch.setattr(similarity, "_needed_probes", lambda *_, probes=probes: probes)
         edges.append(len(ends(EXACT) & ends(cell_pairs(VECTORS, top_k=5, floor=0.2)[0])))
 
     assert edges[0] < edges[1] < edges[2]

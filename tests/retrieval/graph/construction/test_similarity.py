@@ -11,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hopbench.retrieval.graph.construction import all_pairs, shared_stems, similarity
-from hopbench.retrieval.graph.construction.all_pairs import exact_pairs
-from hopbench.retrieval.graph.construction.shared_stems import SharedStems
-from hopbench.retrieval.graph.construction.similarity import similar_parts
+from hopbench.retrieval.graph.construction import similarity
+from hopbench.retrieval.graph.construction.similarity import SharedStems, exact_pairs, similar_parts
 from hopbench.retrieval.search import neighbours
 from hopbench.retrieval.search.neighbours import Pairs
 from hopbench.retrieval.search.topk import kth_at_least, top_columns
@@ -102,7 +100,7 @@ def test_it_equals_brute_force_in_tiles_of_any_size_and_however_often_candidates
 ) -> None:
     vectors = unit(*rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(all_pairs, "TILE_ROWS", tile)
+        patch.setattr(similarity, "TILE_ROWS", tile)
         patch.setattr(neighbours, "LEAST_HELD", held)
         patch.setattr(neighbours, "HELD_FOR_EACH", 0)
         pairs = nearest_pairs(vectors, top_k=top_k, floor=floor)
@@ -146,7 +144,7 @@ def test_tiles_do_not_decide_the_last_decimal(tile: int) -> None:
     # A product of 1 row, of 100 columns or of 3,000 is summed by other instructions, so its float32 bits are others.
     vectors = unit(*np.random.default_rng(1).standard_normal((3000, 64)).tolist())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(all_pairs, "TILE_ROWS", tile)
+        patch.setattr(similarity, "TILE_ROWS", tile)
         pairs = nearest_pairs(vectors, top_k=5, floor=0.1)
 
     assert exact(vectors, list(pairs)) == list(pairs.values())
@@ -205,7 +203,7 @@ def test_the_tags_of_many_pairs_are_those_of_each(texts: list[list[str]]) -> Non
     first, second = np.triu_indices(len(chunks), 1)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shared_stems, "TAGS", 2)
+        patch.setattr(similarity, "MAX_TAGS", 2)
         tags = SharedStems.of(chunks, tagger).shared(first, second)
 
     stems = [set(tagger.stems(chunk.content)) for chunk in chunks]
@@ -219,7 +217,7 @@ def test_a_table_in_parts_is_the_whole_table() -> None:
 
     whole = table_of(chunks, pairs, tagger)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(similarity, "TAGGED", 7)
+        patch.setattr(similarity, "TAG_BATCH", 7)
         assert len(parts_of(chunks, pairs, tagger)) == -(-len(whole) // 7)
         assert whole.equals(table_of(chunks, pairs, tagger))
 
@@ -234,7 +232,7 @@ def test_copies_of_one_text_go_to_the_earliest_and_take_no_more_room_than_others
     # 300 rows are equal: each is as near to all the others as to the three that it keeps.
     vectors = np.repeat(unit((1, 0.5), (0.2, 1)), [300, 5], axis=0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(all_pairs, "TILE_ROWS", 16)
+        patch.setattr(similarity, "TILE_ROWS", 16)
         patch.setattr(neighbours, "LEAST_HELD", 1000)
         patch.setattr(neighbours, "HELD_FOR_EACH", 0)
         pairs = nearest_pairs(vectors, top_k=3, floor=0.9)

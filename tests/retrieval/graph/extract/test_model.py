@@ -16,12 +16,10 @@ from tests.support.llm_servers.scripted import Body, ScriptedServer
 from hopbench.eval.graph_quality.extraction import agreement
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph.construction.builder import build_graph
-from hopbench.retrieval.graph.construction.plan import GraphPlan
-from hopbench.retrieval.graph.construction.settings import BuildSettings
-from hopbench.retrieval.graph.extract.model import TripleReader, recogniser
-from hopbench.retrieval.graph.extract.resolution import resolve_names
+from hopbench.retrieval.graph.construction.plan import BuildSettings, GraphPlan
+from hopbench.retrieval.graph.extract.model import TripleReader, recogniser, resolve_names
 from hopbench.retrieval.graph.schema import ENTITY, MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.graph.stores.fingerprint import export
+from hopbench.retrieval.graph.stores.contents import export
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.llm import LLM, CallLedger, Endpoint, Settings
 from hopbench.retrieval.support.errors import IncompleteError, InputError, ParameterError

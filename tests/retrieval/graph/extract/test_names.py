@@ -9,11 +9,12 @@ from hypothesis import given
 from tests.support.graphs import corpora
 
 from hopbench.retrieval.chunking import chunk_passages
-from hopbench.retrieval.graph.extract.aliases import AliasTable, alias_table
 from hopbench.retrieval.graph.extract.names import (
+    AliasTable,
     Named,
     Phrases,
     ReadChunk,
+    alias_table,
     keep_phrases,
     mention_counts,
     named_entities,

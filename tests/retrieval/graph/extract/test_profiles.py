@@ -1,4 +1,4 @@
-"""What is told of entities: stated types and descriptions first, then what passages suggest."""
+"""Types and descriptions of entities: stated types and descriptions first, then what passages suggest."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopbench.retrieval.chunking import chunk_passages
-from hopbench.retrieval.graph.extract.joined import with_triples
-from hopbench.retrieval.graph.extract.profiles import LONGEST, profiles
 from hopbench.retrieval.graph.extract.rules import rule_tables
-from hopbench.retrieval.graph.extract.triples import triple_tables, triples_by_passage
+from hopbench.retrieval.graph.extract.triples import (
+    MAX_DESCRIPTION,
+    profiles,
+    triple_tables,
+    triples_by_passage,
+    with_triples,
+)
 from hopbench.retrieval.graph.schema import ENTITY
 from hopbench.retrieval.text import Spellings, Tagger, shortened
 from hopbench.retrieval.types import Passage, Triple
@@ -78,7 +82,7 @@ def test_a_description_is_bounded() -> None:
     (known,) = told(passages=[Passage("a", "Long", "word " * 200)]).values()
 
     assert known[1].endswith("word...")
-    assert LONGEST - 5 <= len(known[1]) <= LONGEST
+    assert MAX_DESCRIPTION - 5 <= len(known[1]) <= MAX_DESCRIPTION
 
 
 @given(

@@ -111,8 +111,8 @@ def test_columns_are_those_of_the_schema() -> None:
 def test_a_corpus_read_in_blocks_gives_the_same_tables(passages: Sequence[Passage], block: int, rows: int) -> None:
     whole = extract(*passages)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rules, "BLOCK", block)
-        patch.setattr(rules, "ROWS", rows)
+        patch.setattr(rules, "CHUNKS_PER_BLOCK", block)
+        patch.setattr(rules, "ROWS_PER_PART", rows)
         parts = extract(*passages)
 
     assert {name: table.values.tolist() for name, table in whole.items()} == {

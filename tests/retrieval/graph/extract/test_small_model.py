@@ -20,7 +20,7 @@ def test_a_real_model_reads_a_passage_in_the_wanted_form(small_model_url: str, t
     ledger = CallLedger()
     settings = Settings(timeout=120, concurrency=1, max_concurrency=1)
     with LLM(Endpoint(MODEL, small_model_url), tmp_path, ledger, settings) as llm:
-        reader = TripleReader(llm, together=1, most=1)
+        reader = TripleReader(llm, passages_per_call=1, max_triples=1)
         reading, again = reader.read(chunks), reader.read(chunks)
     totals = ledger.totals()["extract"]
     ledger.close()

@@ -15,12 +15,11 @@ from tests.support.graphs import plain, plan_of
 
 from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.graph.construction.builder import build_graph
-from hopbench.retrieval.graph.extract.aliases import alias_table
-from hopbench.retrieval.graph.extract.names import ReadChunk, read_chunk
+from hopbench.retrieval.graph.extract.names import ReadChunk, alias_table, read_chunk
 from hopbench.retrieval.graph.extract.rules import rule_tables
 from hopbench.retrieval.graph.extract.spacy_names import MODEL_VARIABLE, SpacyNames, recogniser
 from hopbench.retrieval.graph.schema import ENTITY, MENTIONED_IN
-from hopbench.retrieval.graph.stores.fingerprint import export
+from hopbench.retrieval.graph.stores.contents import export
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.support.errors import InputError, MissingExtraError
 from hopbench.retrieval.text import Tagger

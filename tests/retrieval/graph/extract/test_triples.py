@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hopbench.retrieval.chunking import chunk_passages
 from hopbench.retrieval.graph.extract.triples import triple_tables
 from hopbench.retrieval.graph.schema import ENTITY, MENTIONED_IN, RELATED_TO, GraphTables
-from hopbench.retrieval.graph.stores.fingerprint import fingerprint
+from hopbench.retrieval.graph.stores.contents import fingerprint
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Passage, Triple
 

@@ -16,8 +16,8 @@ from tests.support.graphs import (
 )
 
 from hopbench.retrieval.graph.construction.builder import build_graph
-from hopbench.retrieval.graph.stores.neo4j.connection import Connection
-from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
+from hopbench.retrieval.graph.stores.neo4j_connection import Connection
+from hopbench.retrieval.graph.stores.neo4j_store import Neo4jStore
 from hopbench.retrieval.index import Index
 
 

@@ -26,7 +26,7 @@ from hopbench.retrieval.graph.schema import CHUNK, DOCUMENT, MENTIONED_IN, RELAT
 from hopbench.retrieval.graph.stores.arrays.queries import EXPORTS, QUERIES
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore, Record
-from hopbench.retrieval.graph.stores.fingerprint import StoredTables, export, fingerprint
+from hopbench.retrieval.graph.stores.contents import StoredTables, export, fingerprint
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.dual_level.wording import descriptions
 from hopbench.retrieval.strategies.registry import resolve
@@ -425,7 +425,7 @@ def test_a_full_disk_is_one_error_and_the_graph_before_stays(tmp_path: Path) -> 
     program = (
         "import resource, signal, sys; from pathlib import Path\n"
         "from hopbench.retrieval.graph.stores.arrays.store import ArrayStore\n"
-        "from hopbench.retrieval.graph.stores.fingerprint import StoredTables\n"
+        "from hopbench.retrieval.graph.stores.contents import StoredTables\n"
         "from hopbench.retrieval.support.errors import IncompleteError\n"
         "folder = Path(sys.argv[1]); source = StoredTables(ArrayStore(folder, 'one')); list(source.parts('Chunk'))\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (5, 5))\n"

@@ -14,9 +14,8 @@ from neo4j.exceptions import (
 )
 
 from hopbench.retrieval.graph.cypher.neo4j import schema_statements, write_edges
-from hopbench.retrieval.graph.stores.neo4j.connection import Connection, explained, explanation
-from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
-from hopbench.retrieval.graph.stores.neo4j.transactions import committed
+from hopbench.retrieval.graph.stores.neo4j_connection import Connection, committed, explained, explanation
+from hopbench.retrieval.graph.stores.neo4j_store import Neo4jStore
 from hopbench.retrieval.support.errors import HopBenchError, InputError, StoreError
 
 FILE = "# made by make neo4j\nNEO4J_URI=bolt://file:1\nNEO4J_USERNAME='ann'\nNEO4J_PASSWORD=\"a=b\"\n\n"

@@ -13,7 +13,7 @@ from tests.support.neo4j_machine import RECORD, Client, building, ended, found, 
 
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.graph.stores.neo4j.connection import Connection
+from hopbench.retrieval.graph.stores.neo4j_connection import Connection
 from hopbench.retrieval.support.errors import StoreError
 
 pytestmark = pytest.mark.neo4j

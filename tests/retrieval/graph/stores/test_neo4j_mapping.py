@@ -23,19 +23,18 @@ from hopbench.retrieval.graph.schema import (
     SIMILAR_TO,
     GraphTables,
 )
-from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.stores.contents import export, fingerprint
+from hopbench.retrieval.graph.stores.graph_mapping import ABSENT, GraphMapping, Property, load_mapping
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
-from hopbench.retrieval.graph.stores.mapped.file import load_mapping
-from hopbench.retrieval.graph.stores.mapped.mapping import ABSENT, GraphMapping, Property
-from hopbench.retrieval.graph.stores.mapped.store import MappedStore
-from hopbench.retrieval.graph.stores.neo4j.connection import Connection
-from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
+from hopbench.retrieval.graph.stores.mapped_store import MappedStore
+from hopbench.retrieval.graph.stores.neo4j_connection import Connection
+from hopbench.retrieval.graph.stores.neo4j_store import Neo4jStore
 from hopbench.retrieval.index import INDEX_VALUES, Batch, Index, Memo, ReadCache
 from hopbench.retrieval.strategies.registry import resolve
 from hopbench.retrieval.support.errors import HopBenchError, InputError, StoreError
 from hopbench.retrieval.types import Counters
 
-DOCUMENT_4 = """
+ADR_041 = """
 namespace: {property: namespace_id, value: SPACE}
 labels: {Entity: base, Chunk: chunk}
 relationships: {RELATED_TO: RELATES_TO, SIMILAR_TO: null, CONTAINS: null}
@@ -44,7 +43,7 @@ properties:
   Entity: {id: entity_id, name: entity_name, type: entity_type}
   RELATED_TO: {strength: {property: weight, scale: 0.1}}
 """
-DOCUMENT_3 = """
+SPREADING_ACTIVATION = """
 namespace: {property: space, value: SPACE}
 labels: {Entity: Concept, Chunk: Memory}
 relationships: {RELATED_TO: RELATES, SIMILAR_TO: RELATES, MENTIONED_IN: RELATES, CONTAINS: null}
@@ -63,8 +62,8 @@ def lists(table: pd.DataFrame) -> list[list[str]]:
     return [[] for _ in range(len(table))]
 
 
-def in_document_4(tables: GraphTables) -> GraphTables:
-    """What document 4's graph can hold of a graph of ours: weights of 1 to 10, no tags, documents or similarities."""
+def in_adr_041(tables: GraphTables) -> GraphTables:
+    """The content that an ADR-041 graph can hold: weights of 1 to 10, no tags, documents or similarities."""
     related, mentions = tables.edges[RELATED_TO], tables.edges[MENTIONED_IN]
     weight = (related["strength"] * 10).round().clip(1, 10)
     entities, chunks = tables.nodes[ENTITY], tables.nodes[CHUNK]
@@ -85,9 +84,9 @@ def in_document_4(tables: GraphTables) -> GraphTables:
     )
 
 
-def in_document_3(tables: GraphTables) -> GraphTables:
-    """What document 3's graph can hold: one type of edge, each with a weight and tags; no documents."""
-    bare = in_document_4(tables)
+def in_spreading_activation(tables: GraphTables) -> GraphTables:
+    """The content of a spreading activation graph: one type of edge, each with a weight and tags; no documents."""
+    bare = in_adr_041(tables)
     related, mentions, similar = (tables.edges[kind] for kind in (RELATED_TO, MENTIONED_IN, SIMILAR_TO))
     edges = {
         CONTAINS: bare.edges[CONTAINS],
@@ -98,7 +97,7 @@ def in_document_3(tables: GraphTables) -> GraphTables:
     return GraphTables(bare.nodes, edges)
 
 
-def write_document_4(writer: Neo4jStore, tables: GraphTables, space: str) -> None:
+def write_adr_041(writer: Neo4jStore, tables: GraphTables, space: str) -> None:
     relations = tables.edges[RELATED_TO]
     weighted = relations.assign(weight=(relations["strength"] * 10).round().astype(int))
     for query, rows in (
@@ -125,7 +124,7 @@ def write_document_4(writer: Neo4jStore, tables: GraphTables, space: str) -> Non
         writer._run(f"UNWIND $rows AS r {query}", space=space, rows=rows.to_dict("records"))
 
 
-def write_document_3(writer: Neo4jStore, tables: GraphTables, space: str) -> None:
+def write_spreading_activation(writer: Neo4jStore, tables: GraphTables, space: str) -> None:
     for query, rows in (
         ("CREATE (:Memory {space: $space, id: r.id, content: r.content})", tables.nodes[CHUNK]),
         ("CREATE (:Concept {space: $space, id: r.id, name: r.name, type: r.type})", tables.nodes[ENTITY]),
@@ -153,8 +152,8 @@ def mapping_of(tmp_path: Path, text: str) -> GraphMapping:
 
 
 WORDS = {
-    "document 3": (DOCUMENT_3, in_document_3, write_document_3, "space"),
-    "document 4": (DOCUMENT_4, in_document_4, write_document_4, "namespace_id"),
+    "spreading activation": (SPREADING_ACTIVATION, in_spreading_activation, write_spreading_activation, "space"),
+    "ADR-041": (ADR_041, in_adr_041, write_adr_041, "namespace_id"),
 }
 
 
@@ -223,7 +222,10 @@ def test_strategies_rank_alike_on_a_graph_that_others_built_and_only_read_it(
 def test_copies_of_relationships_and_those_of_a_node_to_itself_change_no_ranking(
     words: str, local: Index, theirs: MappedStore, neo4j_connection: Connection
 ) -> None:
-    kinds, key = {"document 3": ("RELATES",), "document 4": ("RELATES_TO", "MENTIONED_IN")}[words], WORDS[words][3]
+    kinds, key = (
+        {"spreading activation": ("RELATES",), "ADR-041": ("RELATES_TO", "MENTIONED_IN")}[words],
+        WORDS[words][3],
+    )
     writer = Neo4jStore(neo4j_connection, theirs.namespace)
     for kind in kinds:
         writer._run(
@@ -247,7 +249,7 @@ def test_copies_of_relationships_and_those_of_a_node_to_itself_change_no_ranking
 
 
 @pytest.mark.neo4j
-@pytest.mark.parametrize("words", ["document 4"], indirect=True)
+@pytest.mark.parametrize("words", ["ADR-041"], indirect=True)
 def test_it_is_only_read_and_must_be_the_corpus(theirs: MappedStore, neo4j_connection: Connection) -> None:
     with pytest.raises(InputError, match="never written"):
         theirs.write(GraphTables(), {})
@@ -265,8 +267,8 @@ def test_it_is_only_read_and_must_be_the_corpus(theirs: MappedStore, neo4j_conne
     nothing.close()
 
 
-def test_a_query_in_document_4s_words(tmp_path: Path) -> None:
-    mapping = mapping_of(tmp_path, DOCUMENT_4)
+def test_a_query_in_adr_041s_words(tmp_path: Path) -> None:
+    mapping = mapping_of(tmp_path, ADR_041)
 
     assert """
 UNWIND $ids AS id
@@ -302,7 +304,7 @@ def test_an_edge_of_several_types_and_a_node_of_any_label_are_told_apart() -> No
 
 
 def test_edges_of_one_name_are_told_apart_by_their_ends(tmp_path: Path) -> None:
-    mapping = mapping_of(tmp_path, DOCUMENT_3)
+    mapping = mapping_of(tmp_path, SPREADING_ACTIVATION)
     mention = "type(r) = 'RELATES' AND startNode(r):`Concept` AND endNode(r):`Memory`"
 
     assert (

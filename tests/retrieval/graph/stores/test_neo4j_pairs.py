@@ -27,15 +27,15 @@ from hopbench.retrieval.graph.schema import (
     SIMILAR_TO,
     WEIGHT_OF,
     GraphTables,
+    Statement,
+    encoded,
 )
-from hopbench.retrieval.graph.statements import Statement, encoded
-from hopbench.retrieval.graph.stores.fingerprint import export
+from hopbench.retrieval.graph.stores.contents import export
+from hopbench.retrieval.graph.stores.graph_mapping import GraphMapping
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
-from hopbench.retrieval.graph.stores.mapped.joined import joined_edges
-from hopbench.retrieval.graph.stores.mapped.mapping import GraphMapping
-from hopbench.retrieval.graph.stores.mapped.store import MappedStore
-from hopbench.retrieval.graph.stores.neo4j.connection import Connection
-from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
+from hopbench.retrieval.graph.stores.mapped_store import MappedStore, joined_edges
+from hopbench.retrieval.graph.stores.neo4j_connection import Connection
+from hopbench.retrieval.graph.stores.neo4j_store import Neo4jStore
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.registry import resolve
 from hopbench.retrieval.types import Counters, Question

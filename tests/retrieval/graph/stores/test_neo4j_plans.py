@@ -15,8 +15,8 @@ from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.cypher import neo4j as texts
 from hopbench.retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS
 from hopbench.retrieval.graph.stores.base import Record
-from hopbench.retrieval.graph.stores.fingerprint import StoredTables, fingerprint
-from hopbench.retrieval.graph.stores.neo4j.store import INDEX_SECONDS, Neo4jStore
+from hopbench.retrieval.graph.stores.contents import StoredTables, fingerprint
+from hopbench.retrieval.graph.stores.neo4j_store import INDEX_SECONDS, Neo4jStore
 
 pytestmark = pytest.mark.neo4j
 
@@ -127,7 +127,7 @@ def test_a_whole_graph_read_by_pages_is_the_one_read_at_once(
     queries = {query: usual if query == cypher.RELATIONS else {} for query in cypher.PARTS}
     once = {query: contents(store.read(query, **parameters)) for query, parameters in queries.items()}
 
-    monkeypatch.setattr("hopbench.retrieval.graph.stores.neo4j.store.PAGE_NODES", nodes)
+    monkeypatch.setattr("hopbench.retrieval.graph.stores.neo4j_store.PAGE_NODES", nodes)
 
     assert once == {query: contents(store.read(query, **parameters)) for query, parameters in queries.items()}
     assert len(list(store.read_parts(cypher.ADJACENCY))) >= 3 * (4 // nodes)

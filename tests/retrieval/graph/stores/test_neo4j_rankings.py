@@ -22,9 +22,9 @@ from hopbench.eval.types import Benchmark
 from hopbench.retrieval.embedding import get_embedder
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.construction.plan import GraphPlan
-from hopbench.retrieval.graph.stores.copy import copy_graph
-from hopbench.retrieval.graph.stores.neo4j.connection import Connection
-from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
+from hopbench.retrieval.graph.stores.contents import copy_graph
+from hopbench.retrieval.graph.stores.neo4j_connection import Connection
+from hopbench.retrieval.graph.stores.neo4j_store import Neo4jStore
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.strategies.entity_expansion.strategy import EntityExpansion
@@ -34,7 +34,7 @@ from hopbench.retrieval.types import Counters, Question
 pytestmark = pytest.mark.neo4j
 
 
-def test_document_4s_query_as_pasted_finds_what_the_strategy_ranks(world: tuple[Index, Index]) -> None:
+def test_adr_041s_query_as_pasted_finds_what_the_strategy_ranks(world: tuple[Index, Index]) -> None:
     found = []
     for index in world:
         strategy = EntityExpansion()

@@ -27,8 +27,8 @@ from tests.support.neo4j_machine import (
 from tools.neo4j_server.jars import neo4j_jars
 
 from hopbench.flows.settings.home import Home
-from hopbench.retrieval.graph.stores.neo4j.connection import Connection
-from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
+from hopbench.retrieval.graph.stores.neo4j_connection import Connection
+from hopbench.retrieval.graph.stores.neo4j_store import Neo4jStore
 from hopbench.retrieval.support.errors import StoreError
 
 pytestmark = [pytest.mark.neo4j, pytest.mark.soak]  # a server that starts takes as long as all tests of the shared one

@@ -18,11 +18,10 @@ from tests.support.graphs import (
 )
 
 from hopbench.retrieval.graph.schema import CHUNK, ENTITY
-from hopbench.retrieval.graph.stores.copy import copy_graph
-from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.stores.contents import copy_graph, export, fingerprint
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
-from hopbench.retrieval.graph.stores.neo4j.connection import Connection
-from hopbench.retrieval.graph.stores.neo4j.store import Neo4jStore
+from hopbench.retrieval.graph.stores.neo4j_connection import Connection
+from hopbench.retrieval.graph.stores.neo4j_store import Neo4jStore
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.exact import dense_top
 from hopbench.retrieval.support.errors import InputError, StoreError

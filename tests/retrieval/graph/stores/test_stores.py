@@ -26,9 +26,9 @@ from hopbench.retrieval.graph.schema import (
 )
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore, Record, rows_of
-from hopbench.retrieval.graph.stores.fingerprint import export, fingerprint
+from hopbench.retrieval.graph.stores.contents import export, fingerprint
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
-from hopbench.retrieval.graph.stores.neo4j.connection import Connection
+from hopbench.retrieval.graph.stores.neo4j_connection import Connection
 from hopbench.retrieval.support.errors import InputError, StoreError
 from hopbench.retrieval.types import Chunk
 

@@ -23,7 +23,7 @@ from hopbench.retrieval.strategies.hoprank.words import Words
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.support.csr import compact
 from hopbench.retrieval.traversal.adjacency import adjacency
-from hopbench.retrieval.traversal.whole_walk import power_iteration, transitions
+from hopbench.retrieval.traversal.random_walk import power_iteration, transitions
 from hopbench.retrieval.types import Chunk, Counters, Passage, Question, Ranking, Triple
 
 

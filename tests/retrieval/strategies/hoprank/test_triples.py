@@ -15,8 +15,8 @@ from hopbench.eval.training.examples import TrainingExample, training_examples
 from hopbench.eval.training.trainer import NEVER, Trainer
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.retrieval.chunking import chunk_passages
-from hopbench.retrieval.graph.extract.joined import with_triples
 from hopbench.retrieval.graph.extract.rules import rule_tables
+from hopbench.retrieval.graph.extract.triples import with_triples
 from hopbench.retrieval.graph.schema import ENTITY, MENTIONED_IN, RELATED_TO, RULE_RELATIONS
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank

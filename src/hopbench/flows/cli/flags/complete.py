@@ -33,14 +33,14 @@ def stores(incomplete: str) -> list[str]:
 
 def methods(incomplete: str) -> list[str]:
     """How the nearest chunks are found."""
-    from hopbench.retrieval.graph.construction.settings import METHODS
+    from hopbench.retrieval.graph.construction.plan import METHODS
 
     return _fitting(incomplete, METHODS)
 
 
 def extractors(incomplete: str) -> list[str]:
     """The extractors."""
-    from hopbench.retrieval.graph.extract.extractor_names import extractor_names
+    from hopbench.retrieval.graph.construction.plan import extractor_names
 
     return _fitting(incomplete, extractor_names())
 

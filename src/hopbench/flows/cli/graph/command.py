@@ -88,7 +88,7 @@ def copy_command(source: From, target: To, config: Config = None, **flags: Any) 
     options = GraphOptions(store=source, **flags)
     home.prepare()
     plan = options.graph_plan(options.benchmark(home), home)
-    from hopbench.retrieval.graph.stores.copy import copy_graph
+    from hopbench.retrieval.graph.stores.contents import copy_graph
 
     stores = [open_store(engine, plan.namespace, home) for engine in (source, target)]
     try:

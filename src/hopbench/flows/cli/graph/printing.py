@@ -10,7 +10,7 @@ from rich.table import Table
 
 from hopbench.eval.graph_quality.extraction import Overlap
 from hopbench.flows.graph.commands import QUANTILES, Built, GraphInfo
-from hopbench.retrieval.graph.construction.settings import EXACT
+from hopbench.retrieval.graph.construction.plan import EXACT
 from hopbench.retrieval.graph.schema import CHUNK
 from hopbench.retrieval.search.samples import SAMPLE
 

@@ -1,4 +1,4 @@
-"""Hops of documents 1, 2, 4 and 5, and statements about entities: queries for the nodes of a batch."""
+"""The hops of the strategies, and statements about entities: queries for the nodes of a batch."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _STRONG = """
   MATCH (e:Entity {id: id})-[r:RELATED_TO]-(x:Entity)
   WHERE r.strength >= $min_strength AND x.namespace = $namespace AND e.namespace = x.namespace"""
 
-# Document 1's hop, a record per kind that has edges, with lists of these: S, the similar chunks of each chunk; E, its
-# entities; R, the entities related to each entity of E; M, the chunks that mention each entity of R. Joined they are
-# all entity routes: 76,000 rows for 500 HotpotQA questions, whose routes, question by question, are 475,000 and take
-# Neo4j 12 times as long.
+# A hop of the Graph Expansion Flow: a record per kind that has edges, with lists of these: S, the similar chunks of
+# each chunk; E, its entities; R, the entities related to each entity of E; M, the chunks that mention each entity of
+# R. Joined they give all entity routes: 76,000 rows for 500 HotpotQA questions, whose routes, question by question,
+# are 475,000 and take Neo4j 12 times as long.
 EXPANSION_HOP = f"""
 UNWIND $ids AS id
 MATCH (c:Chunk {{id: id}})-[r:SIMILAR_TO]-(d:Chunk)
@@ -34,8 +34,8 @@ WHERE d.namespace = $namespace AND x.namespace = d.namespace
 RETURN 'M' AS kind, collect(id) AS source, collect(d.id) AS target, collect(m.weight) AS weight
 """
 
-# Document 2's hop. A frontier row has the entities `ids` and `visited`. Part "names" gives the frontier's own names,
-# part "edges" the RELATED_TO edges to what is not visited yet, with the neighbour's name.
+# A hop of KG2RAG query expansion. A frontier row has the entities `ids` and `visited`. Part "names" gives the
+# frontier's own names, part "edges" the RELATED_TO edges to unvisited entities, with the neighbour's name.
 ENTITY_NEIGHBOURS = """
 UNWIND $frontier AS f
 CALL (f) {
@@ -55,8 +55,8 @@ UNION ALL
 RETURN f.q AS q, part, source, target, name, weight
 """
 
-# One step over RELATED_TO, a record per entity: a neighbourhood is the same for every question that asks for it, so a
-# batch asks for each of its entities once (500 HotpotQA questions: 16,000 rows instead of 73,000).
+# One step over RELATED_TO, a record per entity: a neighbourhood is the same for every question, so a batch queries
+# each of its entities once (500 HotpotQA questions: 16,000 rows instead of 73,000).
 _RELATED = """
   MATCH (e:Entity {id: id})-[r:RELATED_TO]-(x:Entity)
   WHERE x.namespace = $namespace AND e.namespace = x.namespace AND r.strength >= $min_strength
@@ -65,7 +65,7 @@ _STANDS_IN = """
   MATCH (e:Entity {id: id})-[m:MENTIONED_IN]->(c:Chunk)
   WHERE c.namespace = $namespace AND e.namespace = c.namespace"""
 
-# Document 4, stage 2: the related entities of each entity, with the strength of the relation.
+# ADR-041 entity expansion, stage 2: the related entities of each entity, with the strength of the relation.
 RELATED_ENTITIES = f"""
 UNWIND $ids AS id
 CALL (id) {{{_RELATED}
@@ -74,7 +74,8 @@ CALL (id) {{{_RELATED}
 RETURN id, target, weight
 """
 
-# Document 4's entity→chunk expansion: where each entity is mentioned. Python counts the matched entities of a chunk.
+# ADR-041's entity→chunk expansion: the chunks that mention each entity. Python counts the matched entities of a
+# chunk.
 ENTITY_CHUNKS = f"""
 UNWIND $ids AS id
 CALL (id) {{{_STANDS_IN}
@@ -83,7 +84,7 @@ CALL (id) {{{_STANDS_IN}
 RETURN id, target, weight
 """
 
-# The same as document 4 writes it, for one question's `$entities`: full chunks by distinct matched entities. To paste.
+# The same in ADR-041's own words, to paste, for one question's `$entities`: full chunks by distinct matched entities.
 ENTITY_SEARCH = f"""
 UNWIND $entities AS id{_STANDS_IN}
 WITH c, collect(DISTINCT e.name) AS matched_entities, count(DISTINCT e) AS entity_count
@@ -92,7 +93,8 @@ RETURN c.id AS id, c.content AS chunk_text, c.passage_id AS document_id, c.index
 ORDER BY entity_count DESC, id LIMIT $top_k
 """
 
-# Document 5's hop: kind R as above; kind M, for each entity newly related, where it is mentioned and how often.
+# A hop of hybrid GraphRAG: kind R as above; kind M, for each newly related entity, the chunks and counts of its
+# mentions.
 NEIGHBORHOOD_HOP = f"""
 UNWIND $ids AS id
 CALL (id) {{{_RELATED}
@@ -109,7 +111,7 @@ CALL (id) {{{_STANDS_IN}
 RETURN 'M' AS kind, id, target, weight
 """
 
-# What is known of entities: type, description, and in how many chunks they are mentioned.
+# Entities' type, description, and the number of chunks that mention them.
 ENTITY_CARDS = f"""
 UNWIND $ids AS id
 CALL (id) {{{_STANDS_IN}
@@ -118,9 +120,9 @@ CALL (id) {{{_STANDS_IN}
 RETURN id, type, description, frequency
 """
 
-# Each entity's strongest relations with their wording, for the graph context block. `statements` are what is stated,
-# each with its subject and object; `forward` says whether the edge leads away from the entity, which is the direction
-# of a relation in a graph that HopBench did not build (ours sorts the ends of an edge).
+# Each entity's strongest relations with their wording, for the graph context block. `statements` have
+# their subject and object; `forward` says whether the edge leads away from the entity, which is the direction
+# of a relation in a graph that HopBench did not build (HopBench sorts the ends of an edge).
 STRONGEST_RELATIONS = f"""
 UNWIND $ids AS id
 CALL (id) {{{_RELATED}
@@ -132,7 +134,7 @@ CALL (id) {{{_RELATED}
 RETURN id, target, name, weight, types, description, statements, forward
 """
 
-# What is stated of pairs of entities ($pairs of {id, other_id}), a record per edge; nothing of edges whose types are
+# The statements about pairs of entities ($pairs of {id, other_id}), a record per edge, without edges whose types are
 # all `$usual`. `statements` and `forward` as above.
 STATED = """
 UNWIND $pairs AS p
@@ -141,4 +143,116 @@ WHERE b.namespace = $namespace AND a.namespace = b.namespace
   AND (size(coalesce(r.statements, [])) > 0 OR NOT any(name IN coalesce(r.types, []) WHERE name IN $usual))
 RETURN p.id AS source, p.other_id AS target, r.strength AS weight, r.types AS types, r.description AS description,
        coalesce(r.statements, []) AS statements, startNode(r) = a AS forward
+"""
+
+
+# A hop of spreading activation. A frontier row has `chunks` and `entities`, each a list of {id, activation}, the ids
+# `visited` and, at the first level, the ids of the `seeds`. Part "seeds" says which of them exist and whether they
+# have edges; part "edges" has the edges that could pass on more than $min_activation if all tags agreed, and those
+# that lead back to visited nodes (they distinguish a dead end from a path that is too weak). `degree` counts only
+# edges that pass the thresholds; $min_mention is 0 or, to leave MENTIONED_IN out, above 1, so that a hub's mentions
+# need not be checked one by one.
+ACTIVATION_HOP = """
+UNWIND $frontier AS f
+CALL (f) {
+  UNWIND f.seeds AS id
+  MATCH (c:Chunk {id: id})
+  WITH id, c, c.namespace AS space
+  WHERE space = $namespace
+  WITH id, EXISTS {
+    (c)-[r:SIMILAR_TO|MENTIONED_IN]-() WHERE r.similarity >= $min_similarity OR r.weight >= $min_mention
+  } AS connected
+  RETURN 'seeds' AS part, collect(id) AS source, collect(connected) AS degree, [] AS kind, [] AS target,
+         [] AS weight, [] AS tags
+UNION ALL
+  UNWIND f.chunks AS n
+  MATCH (c:Chunk {id: n.id})
+  WITH f, n, c, COUNT {
+    (c)-[r:SIMILAR_TO|MENTIONED_IN]-() WHERE r.similarity >= $min_similarity OR r.weight >= $min_mention
+  } AS degree
+  WITH f, n, c, degree, $min_activation * sqrt(degree) / n.activation AS least
+  WHERE least < 1.0 OR degree <= size(f.visited)
+  MATCH (c)-[r:SIMILAR_TO|MENTIONED_IN]-(d)
+  WHERE (r.similarity >= $min_similarity OR r.weight >= $min_mention)
+    AND (r.similarity > least OR r.weight > least OR $min_weight > least OR d.id IN f.visited)
+    AND d.namespace = $namespace AND c.namespace = d.namespace
+  RETURN 'edges' AS part, collect(n.id) AS source, collect(degree) AS degree, collect(type(r)) AS kind,
+         collect(d.id) AS target, collect(coalesce(r.similarity, r.weight)) AS weight,
+         collect(CASE WHEN $tagged THEN coalesce(r.tags, []) ELSE [] END) AS tags
+UNION ALL
+  UNWIND f.entities AS n
+  MATCH (c:Entity {id: n.id})
+  WITH f, n, c, COUNT { (c)-[r:RELATED_TO]-() WHERE r.strength >= $min_strength }
+       + CASE WHEN $min_mention > 1 THEN 0 ELSE COUNT { (c)-[:MENTIONED_IN]->() } END AS degree
+  WITH f, n, c, degree, $min_activation * sqrt(degree) / n.activation AS least
+  WHERE least < 1.0 OR degree <= size(f.visited)
+  MATCH (c)-[r:RELATED_TO|MENTIONED_IN]-(d)
+  WHERE (r.strength >= $min_strength OR r.weight >= $min_mention)
+    AND (r.strength > least OR r.weight > least OR $min_weight > least OR d.id IN f.visited)
+    AND d.namespace = $namespace AND c.namespace = d.namespace
+  RETURN 'edges' AS part, collect(n.id) AS source, collect(degree) AS degree, collect(type(r)) AS kind,
+         collect(d.id) AS target, collect(coalesce(r.strength, r.weight)) AS weight,
+         collect(CASE WHEN $tagged THEN coalesce(r.tags, []) ELSE [] END) AS tags
+}
+RETURN f.q AS q, part, source, degree, kind, target, weight, tags
+"""
+
+# The edges of ACTIVATION_HOP for any energies, which several trials share. $frontier has one row with the ids of
+# `chunks` and `entities`; part "chunks" says which chunks exist.
+ACTIVATION_EDGES = """
+UNWIND $frontier AS f
+CALL (f) {
+  UNWIND f.chunks AS id
+  MATCH (c:Chunk {id: id})
+  WITH id, c.namespace AS space
+  WHERE space = $namespace
+  RETURN 'chunks' AS part, collect(id) AS source, [] AS kind, [] AS target, [] AS weight, [] AS tags
+UNION ALL
+  UNWIND f.chunks AS id
+  MATCH (c:Chunk {id: id})-[r:SIMILAR_TO|MENTIONED_IN]-(d)
+  WHERE (r.similarity >= $min_similarity OR r.weight >= $min_mention)
+    AND d.namespace = $namespace AND c.namespace = d.namespace
+  RETURN 'edges' AS part, collect(id) AS source, collect(type(r)) AS kind, collect(d.id) AS target,
+         collect(coalesce(r.similarity, r.weight)) AS weight, collect(coalesce(r.tags, [])) AS tags
+UNION ALL
+  UNWIND f.entities AS id
+  MATCH (c:Entity {id: id})-[r:RELATED_TO|MENTIONED_IN]-(d)
+  WHERE (r.strength >= $min_strength OR r.weight >= $min_mention)
+    AND d.namespace = $namespace AND c.namespace = d.namespace
+  RETURN 'edges' AS part, collect(id) AS source, collect(type(r)) AS kind, collect(d.id) AS target,
+         collect(coalesce(r.strength, r.weight)) AS weight, collect(coalesce(r.tags, [])) AS tags
+}
+RETURN part, source, kind, target, weight, tags
+"""
+
+# One level of one seed to paste into a Neo4j browser (section 6.2 of the source on spreading activation): the engine
+# computes the energies. $frontier is a list of {node_id, activation}. Strategies use ACTIVATION_HOP instead.
+ACTIVATION_PASTE = """
+UNWIND $frontier AS f
+MATCH (current:Node {id: f.node_id})
+WITH current, current.namespace AS space, f.node_id AS parent_id, f.activation AS activation, COUNT {
+  (current)-[e:SIMILAR_TO|RELATED_TO|MENTIONED_IN]-()
+  WHERE e.similarity >= $min_similarity OR e.strength >= $min_strength OR e.weight >= $min_mention
+} AS degree
+WHERE space = $namespace
+MATCH (current)-[r:SIMILAR_TO|RELATED_TO|MENTIONED_IN]-(neighbor)
+WHERE (r.similarity >= $min_similarity OR r.strength >= $min_strength OR r.weight >= $min_mention)
+  AND neighbor.namespace = $namespace AND NOT neighbor.id IN $visited_ids
+WITH parent_id, r, neighbor, activation, degree, coalesce(r.tags, []) AS eTags,
+     coalesce(r.similarity, r.strength, r.weight) AS stored
+WITH parent_id, r, neighbor, activation, degree, eTags,
+     CASE WHEN stored > $min_weight THEN stored ELSE $min_weight END AS weight,
+     size([t IN eTags WHERE t IN $query_tags]) AS inter_count
+WITH parent_id, r, neighbor, activation, degree, weight,
+     CASE
+       WHEN $query_tags_count = 0 THEN 1.0
+       WHEN size(eTags) = 0 THEN $tag_sim_floor
+       ELSE $tag_sim_floor
+            + (1.0 - $tag_sim_floor) * toFloat(inter_count) / (size(eTags) + $query_tags_count - inter_count)
+     END AS tag_sim
+WITH parent_id, r, neighbor, weight, (activation * weight / sqrt(toFloat(degree))) * tag_sim AS transfer_energy
+WHERE transfer_energy > $min_threshold
+RETURN parent_id, neighbor.id AS neighbor_id, labels(neighbor) AS neighbor_labels, type(r) AS edge_type, weight,
+       transfer_energy
+ORDER BY parent_id, transfer_energy DESC, neighbor_id
 """

@@ -1,13 +1,19 @@
-"""The Cypher that only Neo4j runs: constraints and indexes, writing, and its vector search.
+"""The Cypher that only Neo4j runs: constraints, indexes, writing, vector search, and reading graphs built elsewhere.
 
 kglite is written through its own API and has neither schema nor vector index. Labels and types come from `schema`.
+
+In a graph that HopBench did not build, several relationships may join a pair, or a node to itself, where HopBench has
+one edge. `one_each` makes each hop merge the relationships of a pair before anything is compared, counted, ordered or
+cut off: the merged edge has the highest strength, weight, similarity and count, all types and tags, and as `statements`
+what each relationship says (`hopbench.retrieval.graph.stores.mapped_store` reads it).
 """
 
 from __future__ import annotations
 
+import re
 from itertools import product
 
-from hopbench.retrieval.graph.schema import CHUNK, DOCUMENT, EDGE_ENDS, ENTITY
+from hopbench.retrieval.graph.schema import CHUNK, DOCUMENT, EDGE_ENDS, ENTITY, LIST_COLUMNS
 
 NODE, BUILD, BUILDING = "Node", "Build", "Building"
 UNIQUE = (DOCUMENT, CHUNK, ENTITY, BUILD, BUILDING)
@@ -17,9 +23,9 @@ VECTOR_INDEX = {CHUNK: "hopbench_chunk_vector", ENTITY: "hopbench_entity_vector"
 def schema_statements() -> dict[str, str]:
     """Constraints and indexes by name; each may be run again.
 
-    Traversals enter by `id` (see the package), exports by `namespace`, writes by both. The vector indexes take any
-    dimension, since graphs of several embedders share them (Neo4j 5.23), and are not quantised: quantised ones return
-    scores that are off by 1 in 50.
+    Traversals enter by `id` (see the package), exports by `namespace`, writes by both. The vector indexes accept any
+    dimension, since graphs of several embedders share them (Neo4j 5.23), and are not quantised: quantisation changes
+    scores by up to 2%.
     """
     statements = {}
     for label in UNIQUE:
@@ -38,9 +44,9 @@ def schema_statements() -> dict[str, str]:
     return statements
 
 
-SCHEMA_NAMES = "SHOW INDEXES YIELD name"  # a constraint's index has its name
+SCHEMA_NAMES = "SHOW INDEXES YIELD name"  # a constraint's index has the same name
 AWAIT_INDEXES = "CALL db.awaitIndexes($seconds)"
-# New statistics, so that the next queries are planned for the graph as it is now.
+# Refreshes statistics, so that the next queries are planned for the current graph.
 REPLAN = "CALL db.prepareForReplanning($seconds)"
 
 
@@ -63,8 +69,8 @@ def write_vectors(label: str) -> str:
 def write_edges(kind: str, *, parallel: bool = False) -> str:
     """`$rows` of {source, target, properties}; a row written twice is one edge.
 
-    The indexes are named: Neo4j plans a scan for each row while it knows of no node, and keeps to that plan.
-    Parallel edges beyond the first of a pair (only graphs from elsewhere have any) are told apart by `row.parallel`.
+    The index hints are needed: in an empty database Neo4j plans a scan per row, and caches that plan.
+    Parallel edges beyond the first of a pair (only external graphs have any) are distinguished by `row.parallel`.
     """
     source, target = EDGE_ENDS[kind]
     return (
@@ -75,7 +81,7 @@ def write_edges(kind: str, *, parallel: bool = False) -> str:
     )
 
 
-# A namespace that is being written has a Building node and no Build node; the last step of writing swaps them.
+# A namespace being written has a Building node and no Build node; the last step of writing swaps them.
 INTERRUPTED = "MATCH (b:Building {namespace: $namespace, id: 'build'}) RETURN b.key AS key"
 BEGIN = """
 MERGE (m:Building {namespace: $namespace, id: 'build'}) SET m:Node, m.key = $key
@@ -90,7 +96,7 @@ UNFINISH = "MATCH (b:Build {namespace: $namespace, id: 'build'}) DETACH DELETE b
 
 
 def page_ends(label: str) -> str:
-    """The id of every `$nodes`th node of a label in the order of ids, and of the last one."""
+    """Select the id of every `$nodes`th node of a label in the order of ids, and the last id."""
     return (
         f"MATCH (n:{label}) USING INDEX n:{label}(namespace) WHERE n.namespace = $namespace "
         "WITH n.id AS id ORDER BY id WITH collect(id) AS ids "
@@ -100,14 +106,77 @@ def page_ends(label: str) -> str:
 
 
 REFERENCE = "UNWIND range(1, 2000) AS n RETURN sum(n * n % 7) AS total"
-"""A fixed computation that reads no graph: how fast the server is at this moment."""
+"""A fixed computation that reads no graph, to measure the server's current speed."""
 DELETE_SOME = "MATCH (n:Node {namespace: $namespace}) WITH n LIMIT $limit DETACH DELETE n RETURN count(*) AS deleted"
 
 
 def nearest_nodes(label: str) -> str:
-    """For each of `$vectors` its `$k` nearest nodes in any namespace; returns the ids of those in this namespace."""
+    """Find the `$k` nearest nodes of each of `$vectors` in any namespace; returns the ids of those in this one."""
     return (
         "UNWIND range(0, size($vectors) - 1) AS q CALL (q) { "
         f"CALL db.index.vector.queryNodes('{VECTOR_INDEX[label]}', $k, $vectors[q]) YIELD node "
         "WHERE node.namespace = $namespace RETURN collect(node.id) AS id } RETURN q, id"
     )
+
+
+# A hop from a known node, by its id or from an earlier clause; queries over the whole graph have none.
+_HOP = re.compile(
+    r"MATCH \((?P<near>\w+)(?P<by>:\w+ \{id: (?P<id>\w+)(?:\.\w+)?\})?\)"
+    r"(?P<begin><?-)\[(?P<edge>\w+):(?P<types>[A-Z_|]+)\](?P<end>->?)\((?P<far>\w+)(?P<label>:\w+)?\)\s+WHERE "
+)
+_COUNTED = re.compile(
+    r"(?P<how>COUNT|EXISTS) \{\s*\((?P<near>\w+)\)-\[(?P<edge>\w*):(?P<types>[A-Z_|]+)\](?P<end>->?)\(\)"
+    r"(?:\s+WHERE (?P<condition>[^}]*?))?\s*\}"
+)
+
+
+def one_each(query: str) -> str:
+    """Rewrite a hop or activation query: relationships of a pair count as one edge, loops as none."""
+    return "UNION ALL".join(_branch(branch) for branch in query.split("UNION ALL"))
+
+
+def _branch(text: str) -> str:
+    for hop in _HOP.finditer(text):
+        name = re.escape(hop["edge"])
+        text = re.sub(rf"\btype\({name}\)", f"{hop['edge']}.kind", text)
+        text = re.sub(rf"\bstartNode\({name}\) = {hop['near']}\b", f"{hop['edge']}.forward", text)
+    joined = _HOP.sub(lambda hop: _joined(hop, text), text)
+    return _COUNTED.sub(_neighbours, joined)
+
+
+def _neighbours(match: re.Match[str]) -> str:
+    """Count neighbours instead of relationships."""
+    near, types = match["near"], match["types"]
+    label = "" if "|" in types else f":{EDGE_ENDS[types][1]}"
+    edge = match["edge"] and f"any_{match['edge']}"
+    condition = f" AND ({match['condition']})" if match["condition"] else ""
+    condition = re.sub(rf"\b{match['edge']}\.", f"{edge}.", condition) if edge else condition
+    pattern = f"({near})-[{edge}:{types}]{match['end']}(other{label})"
+    returned = " RETURN DISTINCT other" if match["how"] == "COUNT" else ""
+    return f"{match['how']} {{ MATCH {pattern} WHERE {near} <> other{condition}{returned} }}"
+
+
+def _joined(hop: re.Match[str], text: str) -> str:
+    """Replace the relationship in a hop with a map of the columns that the query reads."""
+    near, far, edge = hop["near"], hop["far"], hop["edge"]
+    each = f"each_{edge}"
+    columns = dict.fromkeys(re.findall(rf"\b{edge}\.(\w+)", text))
+    values = ", ".join(f"{column}: {_value(column, each, near)}" for column in columns)
+    nodes = f"{near}, {far}" if hop["by"] else far
+    pattern = f"({near}{hop['by'] or ''}){hop['begin']}[{each}:{hop['types']}]{hop['end']}({far}{hop['label'] or ''})"
+    returned = f"RETURN {nodes}, {{{values}}} AS {edge}" if columns else f"RETURN DISTINCT {nodes}"
+    return f"CALL ({hop['id'] or near}) {{ MATCH {pattern} WHERE {near} <> {far}\n    {returned} }}\n  WITH * WHERE "
+
+
+def _value(column: str, each: str, near: str) -> str:
+    if column == "kind":
+        return f"max(type({each}))"
+    if column == "forward":
+        return f"max(startNode({each}) = {near})"
+    if column == "statements":
+        said = ", ".join(f"{name}: {each}.{name}" for name in ("strength", "types", "description", "statements"))
+        return f"collect({{{said}, forward: startNode({each}) = {near}}})"
+    if column in LIST_COLUMNS:
+        lists = f"collect(coalesce({each}.{column}, []))"
+        return f"reduce(all = [], some IN {lists} | all + [name IN some WHERE NOT name IN all])"
+    return f"max({each}.{column})"

@@ -1,7 +1,7 @@
 """Queries that read a whole graph once: its content, names, wording and adjacency, as parallel lists.
 
-Each is made of matches that one node enters, so that a server can also be asked for the nodes of a range of ids, and
-need not put together millions of values for one answer (`PARTS`).
+Each consists of matches that start from one node, so that a server can also be queried by ranges of that node's ids
+and need not collect millions of values for one answer (`PARTS`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hopbench.retrieval.graph.schema import (
 
 @dataclass(frozen=True)
 class Part:
-    """A pattern, the node of the namespace that enters it (variable and label), and what is returned of each match."""
+    """A pattern, its entry node (variable and label), and the expressions returned for each match."""
 
     pattern: str
     node: str
@@ -34,12 +34,12 @@ class Part:
     condition: str = ""
 
     def text(self, ids: str = "", hint: str = "") -> str:
-        """The query; `ids` limits those of the entering node, `hint` names the index to enter by."""
+        """The query; `ids` is a condition on the entry node's id, `hint` the index to use."""
         conditions = " AND ".join(filter(None, (f"{self.node}.namespace = $namespace", ids, self.condition)))
         return f"MATCH {self.pattern}{hint} WHERE {conditions}\nRETURN {self.returned}"
 
     def page(self) -> str:
-        """The query for the entering nodes whose ids are above `$after` and at most `$until`."""
+        """The query for the entry nodes with ids above `$after` and at most `$until`."""
         hint = f" USING INDEX SEEK {self.node}:{self.label}(namespace, id)"
         return self.text(f"{self.node}.id > $after AND {self.node}.id <= $until", hint)
 
@@ -119,11 +119,11 @@ _DESCRIPTIONS = (
 
 # The whole adjacency as parallel lists, a record per edge type: for strategies that walk the graph as a matrix.
 ADJACENCY = _union(_ADJACENCY)
-# Every name an entity goes by, and every title, as parallel lists: what questions are read against.
+# All names of entities and all titles as parallel lists, against which questions are matched.
 NAMES = _union(_NAMES)
-# Relations that have a type other than `$usual` ones, as parallel lists.
+# Relations with a type not in `$usual`, as parallel lists.
 RELATIONS = _union(_RELATIONS)
-# The wording of entities (source) and relations (source, target) as parallel lists: what communities are embedded by.
+# The wording of entities (source) and relations (source, target) as parallel lists, which communities are embedded by.
 DESCRIPTIONS = _union(_DESCRIPTIONS)
 
 PARTS: Mapping[str, tuple[Part, ...]] = MappingProxyType(
@@ -136,4 +136,4 @@ PARTS: Mapping[str, tuple[Part, ...]] = MappingProxyType(
         **{export_edges(kind): (_edges(kind),) for kind in EDGE_COLUMNS},
     }
 )
-"""Each query over the whole graph by its text, and the matches that it is made of."""
+"""Query over the whole graph → its matches."""

@@ -1,28 +1,152 @@
 """Triples from passages by a language model, short passages several to a call.
 
-A chunk is read by one call, short ones several to a call; where a call for several fails by its content, each is asked
-for alone. Replies are cached call by call, so an interrupted reading goes on where it stopped. What could not be read
-at all is returned with its reason, never dropped.
+Each chunk is read in one call, or several short ones in one; if a call for several fails because of its content, each
+chunk is retried alone. Replies are cached per call, so an interrupted reading resumes where it stopped. Chunks that
+cannot be read are returned with the reason, never dropped.
+
+Names that mean the same thing are then resolved: names with the same words (`name_key`) are one entity already. Of the
+others only near neighbours are compared: at a cosine of at least `SURE` they are the same if all their letters are
+Latin; from the embedder's own synonym threshold up they are doubtful, and a model decides if there is one. Names that
+differ in a number (dates, versions, "Henry IV" and "Henry V") are never merged.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hopbench.retrieval.graph.extract import resolution
+import regex
+
+from hopbench.retrieval.embedding.base import Embedder
 from hopbench.retrieval.llm import LLM, Call, Endpoint, Reply, ask
 from hopbench.retrieval.llm.structured import wire_schema
-from hopbench.retrieval.text import Key, name_key
+from hopbench.retrieval.search.exact import dense_top
+from hopbench.retrieval.support.arithmetic import on_grid
+from hopbench.retrieval.text import Key, name_key, normalised
 from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.types import Chunk, Triple
 
+RESOLUTION_VERSION = "resolve-1"
+SURE = 0.98
+NEIGHBOURS = 3
+PAIRS_PER_CALL = 20
+_NUMBER = regex.compile(r"\d+|\b[ivxlc]+\b|[〇零一二三四五六七八九十百千]+")
+_NOT_LATIN = regex.compile(r"[\p{L}--\p{Latin}]", regex.V1)  # embedders know few other letters, and not their order
+Pair = tuple[str, str]
+
+RESOLUTION_INSTRUCTIONS = """\
+For each numbered pair of names, say whether both name the same thing (true) or not (false).
+A person and a work or a place named after them are not the same; a full and a short name of one thing are."""
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """Which names stand for which: `canonical` maps each replaced name to its replacement.
+
+    `undecided` maps doubtful pairs without an answer by the model ("20 pairs of names from …") to the reason.
+    """
+
+    canonical: Mapping[str, str]
+    undecided: Mapping[str, str]
+
+    def apply(self, triples: Sequence[Triple]) -> list[Triple]:
+        """The triples with canonical names, without those whose ends are now the same."""
+        renamed = (
+            replace(triple, subject=self._name(triple.subject), object=self._name(triple.object)) for triple in triples
+        )
+        return [triple for triple in renamed if name_key(triple.subject) != name_key(triple.object)]
+
+    def aliases(self) -> dict[str, list[str]]:
+        """The other names of each canonical name, sorted."""
+        aliases: dict[str, list[str]] = {}
+        for name, canonical in sorted(self.canonical.items()):
+            aliases.setdefault(canonical, []).append(name)
+        return aliases
+
+    def _name(self, name: str) -> str:
+        return self.canonical.get(name, name)
+
+
+def resolve_names(triples: Sequence[Triple], embedder: Embedder, llm: LLM | None = None) -> Resolution:
+    """Find the names that mean the same thing; the most frequent name is canonical, then the longest."""
+    counts = Counter(name for triple in triples for name in (triple.subject, triple.object))
+    spelled: dict[tuple[str, ...], str] = {}
+    for name in sorted(counts, key=lambda triple: (-counts[triple], -len(triple), triple)):
+        spelled.setdefault(name_key(name), name)
+    names = list(spelled.values())  # best first
+    sure, doubtful = _near(names, embedder)
+    decided, undecided = _decided(doubtful, llm)
+    parent = {name: name for name in names}
+    for first, second in [*sure, *decided]:
+        roots = _root(parent, first), _root(parent, second)
+        winner, loser = sorted(roots, key=names.index)
+        parent[loser] = winner
+    canonical = {name: _root(parent, spelled[name_key(name)]) for name in counts}
+    return Resolution({name: winner for name, winner in canonical.items() if name != winner}, undecided)
+
+
+def _root(parent: Mapping[str, str], name: str) -> str:
+    while parent[name] != name:
+        name = parent[name]
+    return name
+
+
+def _near(names: Sequence[str], embedder: Embedder) -> tuple[list[Pair], list[Pair]]:
+    """The pairs of names that are the same, and the doubtful pairs."""
+    if len(names) < 2:
+        return [], []
+    vectors = on_grid(embedder.embed(names))
+    sure: set[Pair] = set()
+    doubtful: set[Pair] = set()
+    for row, best in enumerate(dense_top(vectors, vectors, NEIGHBOURS + 1)):
+        others = [pair for pair in zip(best.rows.tolist(), best.scores.tolist(), strict=True) if pair[0] != row]
+        for other, cosine in others[:NEIGHBOURS]:
+            pair = (names[min(row, other)], names[max(row, other)])
+            if cosine < embedder.synonym_threshold or _numbers(pair[0]) != _numbers(pair[1]):
+                continue
+            (sure if cosine >= SURE and not _NOT_LATIN.search("".join(pair)) else doubtful).add(pair)
+    return sorted(sure), sorted(doubtful - sure)
+
+
+def _numbers(name: str) -> list[str]:
+    return list(_NUMBER.findall(normalised(name).lower()))
+
+
+def _decided(doubtful: Sequence[Pair], llm: LLM | None) -> tuple[list[Pair], dict[str, str]]:
+    """The doubtful pairs that the model calls the same."""
+    if llm is None or not doubtful:
+        return [], {}
+    parts = [doubtful[begin : begin + PAIRS_PER_CALL] for begin in range(0, len(doubtful), PAIRS_PER_CALL)]
+    same: list[Pair] = []
+    undecided: dict[str, str] = {}
+    for part, reply in zip(parts, ask(llm, [_call(part) for part in parts]), strict=True):
+        if reply.failure is not None:
+            undecided[f"{len(part)} pairs of names from {part[0]}"] = reply.failure
+        else:
+            same += [pair for pair, yes in zip(part, reply.value["same"], strict=True) if yes]
+    return same, undecided
+
+
+def _call(part: Sequence[Pair]) -> Call:
+    lines = [f"{number}. {first} | {second}" for number, (first, second) in enumerate(part, 1)]
+    answers = {"type": "array", "items": {"type": "boolean"}, "minItems": len(part), "maxItems": len(part)}
+    form = {
+        "type": "object",
+        "properties": {"same": answers},
+        "required": ["same"],
+        "additionalProperties": False,
+    }
+    talk = [{"role": "system", "content": RESOLUTION_INSTRUCTIONS}, {"role": "user", "content": "\n".join(lines)}]
+    return Call("resolve", talk, form, 256, version=RESOLUTION_VERSION)
+
+
 PROMPT_VERSION = "extract-2"
-TOGETHER, TOGETHER_TOKENS = 4, 400  # passages and their tokens in one call
-MAX_TRIPLES = 16  # of one passage and one call; more are gleaned
-# Of a reply; the former two hold a triple and an entity of the longest texts.
+PASSAGES_PER_CALL, TOKENS_PER_CALL = 4, 400
+MAX_TRIPLES = 16  # per passage and call; gleaning finds more
+# Tokens of a reply; the first two are enough for a triple and an entity with texts of maximum length.
 TOKENS_PER_TRIPLE, TOKENS_PER_ENTITY, MAX_TOKENS = 360, 200, 8192
 WEIGHTS = 10
 
@@ -67,7 +191,7 @@ _TRIPLE = {
 
 
 def schema(passages: int, triples: int = MAX_TRIPLES) -> Mapping[str, Any]:
-    """The form of a reply for so many passages with at most so many triples each, and entities for a chain of them."""
+    """The JSON schema of a reply for so many passages, each with at most `triples` triples and one entity more."""
     passage = {
         "type": "object",
         "properties": {
@@ -87,13 +211,13 @@ def schema(passages: int, triples: int = MAX_TRIPLES) -> Mapping[str, Any]:
 
 
 def recogniser(endpoint: Endpoint, gleaning: int = 0) -> str:
-    """Model, prompts and rounds, which decide the triples: for the build key."""
-    return f"{endpoint.identity} {PROMPT_VERSION} {resolution.PROMPT_VERSION} gleaning {gleaning}"
+    """The model, prompt versions and gleaning rounds, which determine the triples, for the build key."""
+    return f"{endpoint.identity} {PROMPT_VERSION} {RESOLUTION_VERSION} gleaning {gleaning}"
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The result of a reading: triples in the order of the chunks, and for each unread chunk the reason."""
+    """Triples in the order of the chunks, and the reason for each unread chunk."""
 
     triples: Sequence[Triple]
     unread: Mapping[str, str] = field(default_factory=dict)
@@ -101,31 +225,32 @@ class Reading:
 
 @dataclass(frozen=True)
 class TripleReader:
-    """Reads chunks with a model, up to `together` per call; `gleaning` more rounds ask for missed triples."""
+    """Reads chunks with a model, up to `passages_per_call` in a call; `gleaning` more rounds find missed triples."""
 
     llm: LLM
     gleaning: int = 0
-    together: int = TOGETHER
-    most: int = MAX_TRIPLES
+    passages_per_call: int = PASSAGES_PER_CALL
+    max_triples: int = MAX_TRIPLES
 
     def read(self, chunks: Sequence[Chunk]) -> Reading:
-        """The triples that the chunks state."""
-        parts = list(parts_of(chunks, self.together))
-        outcomes = self._asked(parts)
+        """Read the triples stated in the chunks."""
+        parts = list(parts_of(chunks, self.passages_per_call))
+        outcomes = self._outcomes(parts)
         alone = [[chunk] for part in parts if len(part) > 1 and isinstance(outcomes[_ids(part)], str) for chunk in part]
-        outcomes |= self._asked(alone)
+        outcomes |= self._outcomes(alone)
         unread: dict[str, str] = {}
         triples: list[Triple] = []
-        for chunk, together in ((chunk, part) for part in parts for chunk in part):
-            outcome = outcomes.get((chunk.id,), outcomes[_ids(together)])
-            if isinstance(outcome, str):
-                unread[chunk.id] = outcome
-            else:
-                triples += outcome[chunk.id]
+        for part in parts:
+            for chunk in part:
+                outcome = outcomes.get((chunk.id,), outcomes[_ids(part)])
+                if isinstance(outcome, str):
+                    unread[chunk.id] = outcome
+                else:
+                    triples += outcome[chunk.id]
         return Reading(triples, unread)
 
-    def _asked(self, parts: Sequence[Sequence[Chunk]]) -> dict[tuple[str, ...], dict[str, list[Triple]] | str]:
-        """Per part the triples of each chunk, or why there are none; gleaned where the model was asked to."""
+    def _outcomes(self, parts: Sequence[Sequence[Chunk]]) -> dict[tuple[str, ...], dict[str, list[Triple]] | str]:
+        """The triples of each chunk by part, or the reason of a failure; with gleaning."""
         outcomes: dict[tuple[str, ...], dict[str, list[Triple]] | str] = {}
         talks = [(part, opening(part)) for part in parts]
         for round_ in range(self.gleaning + 1):
@@ -137,9 +262,9 @@ class TripleReader:
         return outcomes
 
     def _call(self, part: Sequence[Chunk], talk: Sequence[Mapping[str, str]], round_: int) -> Call:
-        each = TOKENS_PER_TRIPLE * self.most + TOKENS_PER_ENTITY * (self.most + 1)
+        each = TOKENS_PER_TRIPLE * self.max_triples + TOKENS_PER_ENTITY * (self.max_triples + 1)
         limit = min(each * len(part), MAX_TOKENS)
-        form = wire_schema(schema(len(part), self.most), self.llm.endpoint.base_url)
+        form = wire_schema(schema(len(part), self.max_triples), self.llm.endpoint.base_url)
         sample = f"{part[0].id}+{len(part) - 1}"
         purpose = "glean" if round_ else "extract"
         return Call(purpose, list(talk), form, limit, sample=sample, version=PROMPT_VERSION)
@@ -149,13 +274,13 @@ def _ids(part: Sequence[Chunk]) -> tuple[str, ...]:
     return tuple(chunk.id for chunk in part)
 
 
-def parts_of(chunks: Sequence[Chunk], together: int) -> Iterator[list[Chunk]]:
-    """Groups of neighbouring short chunks; a long chunk is a group of its own."""
+def parts_of(chunks: Sequence[Chunk], passages_per_call: int) -> Iterator[list[Chunk]]:
+    """Group neighbouring short chunks; a long chunk is a group of its own."""
     part: list[Chunk] = []
     size = 0
     for chunk in sorted(chunks, key=lambda one: one.id):
         tokens = count_tokens(chunk.content)
-        if part and (len(part) == together or size + tokens > TOGETHER_TOKENS):
+        if part and (len(part) == passages_per_call or size + tokens > TOKENS_PER_CALL):
             yield part
             part, size = [], 0
         part.append(chunk)
@@ -171,7 +296,7 @@ def opening(part: Sequence[Chunk]) -> list[dict[str, str]]:
 
 
 def _keep(outcomes: dict[tuple[str, ...], dict[str, list[Triple]] | str], part: Sequence[Chunk], reply: Reply) -> None:
-    """Add a reply's triples. If the first round fails the part fails; if gleaning fails, earlier triples remain."""
+    """Add a reply's triples. If the first round fails, the part fails; if gleaning fails, earlier triples remain."""
     earlier = outcomes.get(_ids(part))
     if reply.failure is not None:
         outcomes.setdefault(_ids(part), reply.failure)
@@ -191,7 +316,7 @@ def _keep(outcomes: dict[tuple[str, ...], dict[str, list[Triple]] | str], part: 
 
 
 def _described(entries: Sequence[Mapping[str, Any]], earlier: Sequence[Triple]) -> dict[Key, Described]:
-    """Type and description of each thing that a reply lists, and of those that an earlier round did; the first wins."""
+    """Type and description of each entity listed in a reply or an earlier round; the first wins."""
     known: dict[Key, Described] = {}
     for triple in earlier:
         known.setdefault(name_key(triple.subject), (triple.subject_type, triple.subject_description))
@@ -203,7 +328,7 @@ def _described(entries: Sequence[Mapping[str, Any]], earlier: Sequence[Triple]) 
 
 
 def _triples(chunk: Chunk, entries: Sequence[Mapping[str, Any]], known: Mapping[Key, Described]) -> Iterator[Triple]:
-    """Triples with two different names, each once; strength = weight/10."""
+    """The distinct triples with two different names; strength = weight/10."""
     seen = set()
     for stated in (stated for entry in entries for stated in entry["triples"]):
         subject, relation, thing = (" ".join(stated[part].split()) for part in ("subject", "relation", "object"))

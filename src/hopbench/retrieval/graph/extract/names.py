@@ -1,23 +1,126 @@
-"""Entities without a language model: titles, their aliases, and capitalised phrases that return.
+"""Entities without a language model: titles, their aliases, and capitalised phrases that recur.
 
-Reading a passage finds mentions by longest match against the alias table, left to right, a capital required. What the
-table does not know but looks like a name (a run of capitalised words) becomes an entity when it stands in at least
-two passages. The rules follow what was measured best on 2WikiMultihopQA, HotpotQA and MuSiQue tuning samples.
+Mentions are found by longest match against the alias table, left to right, a capital required. An unknown run of
+capitalised words becomes an entity if it occurs in at least two passages. The rules
+are those that measured best on tuning samples of 2WikiMultihopQA, HotpotQA and MuSiQue.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hopbench.retrieval.graph.extract.aliases import ALIAS_WEIGHT, TITLE_WEIGHT, AliasTable
-from hopbench.retrieval.text import Key, Language, Token, clusters, sentences, split_qualifier
+from hopbench.retrieval.text import (
+    ENGLISH,
+    Key,
+    Language,
+    Spellings,
+    Token,
+    clusters,
+    exact,
+    fold,
+    name_key,
+    sentences,
+    split_qualifier,
+)
 from hopbench.retrieval.types import Chunk
 
+TITLE_WEIGHT = 1.0
+ALIAS_WEIGHT = 0.7
+MAX_NAME_WORDS = 10
+_FIRST_NAME = re.compile(
+    r"\s*[\"“'`]*\s*((?:The\s+)?[A-Z][^()\n;:]{1,80}?)[\"”'`]*\s*(?:\(|,|\bis\b|\bwas\b|\bare\b|\bwere\b)"
+)
+
+
+class AliasTable:
+    """Maps name key → (entity key, weight), with a longest-match scan.
+
+    `language` is the corpus's, `spellings` the keys of its titles.
+    """
+
+    def __init__(self, spellings: Spellings | None = None, language: Language = ENGLISH) -> None:
+        self.spellings, self.language = spellings or Spellings(), language
+        self._entries: dict[Key, tuple[Key, float]] = {}
+        self._lengths: dict[str, tuple[int, ...]] = {}  # first word → lengths of its aliases, longest first
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._entries
+
+    def get(self, key: Key) -> tuple[Key, float] | None:
+        """The entity of a name key, with the weight of the match; None for an unknown name."""
+        return self._entries.get(key)
+
+    def add(self, alias: Key, entity: Key, weight: float) -> None:
+        """Let `alias` name `entity`; the first entry of an alias wins."""
+        if alias and len(alias) <= MAX_NAME_WORDS and alias not in self._entries:
+            self._entries[alias] = (entity, weight)
+            first = fold(alias[0])
+            known = self._lengths.get(first, ())
+            self._lengths[first] = tuple(sorted({*known, len(alias)}, reverse=True))
+
+    def candidates(self, words: Sequence[Token], start: int) -> Iterator[tuple[int, Key, float]]:
+        """Matches that begin at `start`, longest first: (length, entity, weight)."""
+        for length in self._lengths.get(words[start].folded, ()):
+            if start + length <= len(words):
+                entry = self._entry(words[start : start + length])
+                if entry is not None:
+                    yield length, *entry
+
+    def _entry(self, words: Sequence[Token]) -> tuple[Key, float] | None:
+        """The entry of some words as spelt, else without accents."""
+        if self.spellings.apart and (entry := self._entries.get(tuple(exact(word.text) for word in words))):
+            return entry
+        return self._entries.get(tuple(word.folded for word in words))
+
+    def aliases(self) -> dict[Key, list[Key]]:
+        """Entity key → its aliases beyond its own name, sorted."""
+        aliases: defaultdict[Key, list[Key]] = defaultdict(list)
+        for alias, (entity, _) in self._entries.items():
+            if alias != entity:
+                aliases[entity].append(alias)
+        return {entity: sorted(names) for entity, names in aliases.items()}
+
+
+def _aliases_of(chunk: Chunk, base: Key, stop: frozenset[str]) -> Iterator[Key]:
+    name, _ = split_qualifier(chunk.title)
+    place, comma, rest = name.partition(",")
+    if comma and " of " not in rest:  # "Tulsa, Oklahoma" is Tulsa; "John, King of England" is not every John
+        yield name_key(place)
+    match = _FIRST_NAME.match(chunk.text)
+    if match and len(sentences(match.group(1))) == 1:
+        alias = name_key(match.group(1))
+        if 2 <= len(alias) <= 7 and set(alias) & set(base) - stop:
+            yield alias
+    if base and base[0] in ("the", "a", "an") and len(base) > 2:
+        yield base[1:]
+
+
+def alias_table(chunks: Iterable[Chunk], language: Language = ENGLISH) -> AliasTable:
+    """Build the table of titles (weight 1) and their aliases (0.7); aliases of more than two entities are dropped."""
+    titled = [chunk for chunk in chunks if chunk.index == 0 and chunk.title]
+    table = AliasTable(Spellings.of_titles(chunk.title for chunk in titled), language)
+    entities_of: defaultdict[Key, set[Key]] = defaultdict(set)
+    first_parts = [(chunk, table.spellings.title_key(chunk.title)) for chunk in titled]
+    for _, base in first_parts:
+        table.add(base, base, TITLE_WEIGHT)
+    for key in sorted(table.spellings.apart):
+        table.add(tuple(map(fold, key)), key, TITLE_WEIGHT)
+    for chunk, base in first_parts:
+        for alias in _aliases_of(chunk, base, language.stop):
+            if alias and alias not in table:
+                entities_of[alias].add(base)
+    for alias, entities in sorted(entities_of.items()):
+        if len(entities) <= 2:
+            table.add(alias, min(entities), ALIAS_WEIGHT)
+    return table
+
+
 PHRASE_WEIGHT = 0.7
-NAME_LABELS = frozenset(  # of named entity recognisers: OntoNotes' names (its numbers and dates left out) and WikiNER's
+NAME_LABELS = frozenset(  # of named entity recognisers: OntoNotes (without numbers and dates) and WikiNER
     "EVENT FAC GPE LANGUAGE LAW LOC MISC NORP ORG PER PERSON PRODUCT WORK_OF_ART".split()
 )
 _CONNECTORS = frozenset("of the de van von du la le di da for in on al der del".split())
@@ -36,7 +139,7 @@ class Span(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """An entity named in a chunk; `weight` is the trust in the match (1 title, .7 alias or phrase)."""
+    """An entity named in a chunk; `weight` is the confidence in the match (1 title, 0.7 alias or phrase)."""
 
     key: Key
     span: Span
@@ -45,7 +148,7 @@ class Mention(NamedTuple):
 
 @dataclass(slots=True)
 class ReadChunk:
-    """A chunk as the extractor sees it: sentence 0 is the title."""
+    """A chunk split into sentences and words; sentence 0 is the title."""
 
     chunk: Chunk
     subject: Key
@@ -146,7 +249,7 @@ def _key(words: list[Token], start: int, end: int) -> Key:
 
 
 def _phrase_end(words: list[Token], start: int) -> int:
-    """Where the run of capitalised words that begins at `start` ends; "of the" may stand inside it."""
+    """The end of the run of capitalised words that begins at `start`; it may contain "of the"."""
     end = start + 1
     while end < len(words) and not words[end].breaks:
         if words[end].capital:
@@ -164,7 +267,7 @@ def _phrase_end(words: list[Token], start: int) -> int:
 
 
 def _is_phrase(words: list[Token], start: int, end: int, language: Language) -> bool:
-    """A single word is no name at a sentence's start, or where nouns have capitals; nor is a date."""
+    """False for dates, and for single words at a sentence's start or in languages that capitalise nouns."""
     length = end - start
     if not 1 <= length <= 6 or all(w.folded in _MONTHS or w.text[0].isdigit() for w in words[start:end]):
         return False
@@ -172,11 +275,11 @@ def _is_phrase(words: list[Token], start: int, end: int, language: Language) -> 
 
 
 class Phrases:
-    """Which phrases of a corpus return in a second passage, and how the first of each is spelt."""
+    """Counts which phrases of a corpus recur in a second passage, and keeps each one's first spelling."""
 
     def __init__(self) -> None:
         self._first: dict[Key, tuple[str, str]] = {}  # passage and spelling
-        self._returning: set[Key] = set()
+        self._recurring: set[Key] = set()
 
     def add(self, read: Iterable[ReadChunk]) -> None:
         """Count the phrases of more chunks."""
@@ -188,26 +291,26 @@ class Phrases:
                     words = chunk.words[span.sentence][span.start : span.start + span.length]
                     self._first[key] = passage, " ".join(word.text for word in words)
                 elif first[0] != passage:
-                    self._returning.add(key)
+                    self._recurring.add(key)
 
     def firsts(self) -> Iterator[tuple[Key, str, str, bool]]:
-        """Each phrase with its first passage and spelling, and whether it returns in another passage."""
-        return ((key, *first, key in self._returning) for key, first in self._first.items())
+        """Each phrase with its first passage and spelling, and whether it recurs in another passage."""
+        return ((key, *first, key in self._recurring) for key, first in self._first.items())
 
     def join(self, firsts: Iterable[tuple[Key, str, str, bool]]) -> None:
-        """Count what `firsts` gave of later chunks."""
-        for key, passage, spelling, returning in firsts:
+        """Merge the `firsts` of later chunks."""
+        for key, passage, spelling, recurring in firsts:
             first = self._first.setdefault(key, (passage, spelling))
-            if returning or first[0] != passage:
-                self._returning.add(key)
+            if recurring or first[0] != passage:
+                self._recurring.add(key)
 
     def names(self) -> dict[Key, str]:
-        """The phrases that stand in at least two passages, with their first spelling, in order of appearance."""
-        return {key: spelling for key, (_, spelling) in self._first.items() if key in self._returning}
+        """The phrases in at least two passages, with their first spelling, in order of appearance."""
+        return {key: spelling for key, (_, spelling) in self._first.items() if key in self._recurring}
 
 
 def keep_phrases(read: Iterable[ReadChunk], names: Mapping[Key, str]) -> None:
-    """Turn the phrases that are names into mentions, and forget the others."""
+    """Turn the phrases that are names into mentions, and drop the others."""
     for chunk in read:
         chunk.mentions.extend(Mention(key, span, PHRASE_WEIGHT) for key, span in chunk.phrases if key in names)
         chunk.phrases.clear()
@@ -215,7 +318,7 @@ def keep_phrases(read: Iterable[ReadChunk], names: Mapping[Key, str]) -> None:
 
 
 def titled_entities(read: Iterable[ReadChunk], table: AliasTable) -> dict[Key, Named]:
-    """The entities that passages have as their titles; each key once."""
+    """The entities that are titles of passages, by key."""
     aliases = table.aliases()
     entities: dict[Key, Named] = {}
     for chunk in read:

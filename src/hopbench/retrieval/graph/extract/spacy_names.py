@@ -1,8 +1,8 @@
 """Names from spaCy's entity recogniser, beside those the rules find (`--extractor spacy`, extra `spacy`).
 
-Rules see capitals only: they miss the name at a sentence's start and the seam in "President Barack Obama". What spaCy
-(https://spacy.io/api/entityrecognizer) reads as a name becomes a phrase like any other, kept when it stands in two
-passages; and phrases get a type, the label that spaCy gives them most often.
+Rules see only capitals: they miss a name at a sentence's start and the boundary in "President Barack Obama". A name
+found by spaCy (https://spacy.io/api/entityrecognizer) becomes a phrase like any other, which is an entity if it occurs
+in two passages; and phrases get a type, the label that spaCy gives them most often.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
 
-from hopbench.retrieval.graph.extract.aliases import MAX_NAME_WORDS, AliasTable
-from hopbench.retrieval.graph.extract.names import NAME_LABELS, ReadChunk, Span
+from hopbench.retrieval.graph.extract.names import MAX_NAME_WORDS, NAME_LABELS, AliasTable, ReadChunk, Span
 from hopbench.retrieval.support.errors import InputError, MissingExtraError
 from hopbench.retrieval.text import Key, Token
 
 MODEL_VARIABLE, DEFAULT_MODEL = "HOPBENCH_SPACY_MODEL", "en_core_web_sm"
-BATCH = 64  # sentences; 32 to 256 take the same time
+BATCH_SIZE = 64  # sentences; 32 to 256 take the same time
 MAX_CHARACTERS = 5_000  # a longer "sentence" is a table or a log: the rules alone read its rest
 _ARTICLES = frozenset(("a", "an", "the"))
 
@@ -48,20 +47,20 @@ def recogniser() -> str:
 
 @dataclass(frozen=True)
 class SpacyNames:
-    """Adds spaCy's names to passages that the rules have read; `recogniser` is what the function of that name gives."""
+    """Adds spaCy's names to passages that the rules have read; `recogniser` is the result of that function."""
 
     recogniser: str
 
     def __call__(self, read: Sequence[ReadChunk], table: AliasTable) -> Mapping[Key, str]:
-        """Append new names to each `phrases`; returns the commonest label of every name, ties to the alphabet's first.
+        """Append new names to each `phrases`; returns each name's most frequent label, ties alphabetically.
 
-        Nothing is added inside a mention, nor for a name that `table` knows: the rules read those better.
+        Nothing is added inside a mention or for a name that `table` knows: the rules read those better.
         """
         nlp = _load(self.recogniser.partition("@")[0])
         places = [(chunk, number) for chunk in read for number in range(1, len(chunk.sentences))]
         texts = [chunk.sentences[number][:MAX_CHARACTERS] for chunk, number in places]
         labels: defaultdict[Key, Counter[str]] = defaultdict(Counter)
-        for (chunk, number), doc in zip(places, nlp.pipe(texts, batch_size=BATCH), strict=True):
+        for (chunk, number), doc in zip(places, nlp.pipe(texts, batch_size=BATCH_SIZE), strict=True):
             for entity in doc.ents:
                 name = _name(chunk.words[number], doc.text, entity.start_char, entity.end_char, table)
                 if entity.label_ not in NAME_LABELS or name is None:
@@ -73,7 +72,7 @@ class SpacyNames:
 
 
 def _load(model: str) -> Any:
-    """The model with its entity recogniser and the components that this needs: 60% of the full pipeline's time."""
+    """Load the entity recogniser and the components it needs, which take 60% of the full pipeline's time."""
     import spacy
 
     nlp = spacy.load(model)
@@ -85,11 +84,11 @@ def _load(model: str) -> Any:
 
 
 def _name(words: Sequence[Token], sentence: str, begin: int, end: int, table: AliasTable) -> slice | None:
-    """The words that the characters `begin`..`end` cover, without a leading article; None if they are no name."""
+    """The words that the characters `begin`..`end` cover, without a leading article; None if they are not a name."""
     own, start = table.spellings.tokens(sentence[begin:end]), len(table.spellings.tokens(sentence[:begin]))
     stop = start + len(own)
     if [word.text for word in words[start:stop]] != [word.text for word in own]:
-        return None  # spaCy cut a word that is one here
+        return None  # spaCy split a word that is one token here
     if own and own[0].folded in _ARTICLES:
         start += 1
     name = words[start:stop]

@@ -1,22 +1,161 @@
-"""The graph from triples by passage, read from a JSONL file or by a language model."""
+"""The graph from triples, read from a JSONL file or by a language model; alone or joined with the rules' graph.
+
+Types and descriptions of entities (`Profile`) are merged over the passages that state them. One stated by an extractor
+or a triple comes before what passages suggest: the qualifier of a title as the type, and as the description the first
+sentence of the entity's own passage (the one titled by it). An entity without a passage gets the first sentence that
+names it where something is stated about it, or else the fact itself.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
 import pandas as pd
 
-from hopbench.retrieval.graph.extract.aliases import ALIAS_WEIGHT, TITLE_WEIGHT
-from hopbench.retrieval.graph.extract.profiles import occurrences, profiles
-from hopbench.retrieval.graph.schema import EDGE_COLUMNS, ENTITY, MENTIONED_IN, NODE_COLUMNS, RELATED_TO, entity_id
-from hopbench.retrieval.graph.statements import Statement, encoded
-from hopbench.retrieval.text import Key, Spellings, Tagger, sentences, shortened
+from hopbench.retrieval.graph.extract.names import ALIAS_WEIGHT, TITLE_WEIGHT
+from hopbench.retrieval.graph.schema import (
+    EDGE_COLUMNS,
+    ENTITY,
+    MENTIONED_IN,
+    NODE_COLUMNS,
+    RELATED_TO,
+    Statement,
+    encoded,
+    entity_id,
+)
+from hopbench.retrieval.text import Key, Spellings, Tagger, fold, sentences, shortened, split_qualifier
 from hopbench.retrieval.types import Chunk, Triple
 
-MAX_DESCRIPTION = 300  # characters of an edge's or a statement's own
+MAX_DESCRIPTION = 300  # characters, of an entity, an edge or a statement
+
+
+@dataclass(slots=True)
+class Profile:
+    """The facts that passages state about an entity.
+
+    `own` and `others` are descriptions from its own passage and from others.
+    """
+
+    name: str
+    titled: str = ""
+    types: Counter[str] = field(default_factory=Counter)
+    own: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    own_sentence: str = ""
+    named_in: str = ""
+    fact: str = ""
+
+    @property
+    def stated_type(self) -> str:
+        """The type stated most often, ties to the alphabetically first; "" if none was."""
+        return min(self.types, key=lambda kind: (-self.types[kind], kind), default="")
+
+    @property
+    def stated_description(self) -> str:
+        """The stated descriptions, own passage first, without repeats, as many as fit in full; "" if there are none."""
+        stated = list(dict.fromkeys([*self.own, *self.others]))
+        text = shortened(stated[0], MAX_DESCRIPTION) if stated else ""
+        for more in stated[1:]:
+            if len(text) + 1 + len(more) <= MAX_DESCRIPTION:
+                text = f"{text} {more}"
+        return text
+
+    @property
+    def has_description(self) -> bool:
+        """Whether a description was stated or can be taken from a sentence."""
+        return bool(self.own or self.others or self.own_sentence or self.named_in)
+
+    @property
+    def type(self) -> str:
+        """The stated type, else the title's qualifier, else "title", or "entity" for a name without a passage."""
+        return self.stated_type or self.titled or "entity"
+
+    @property
+    def description(self) -> str:
+        """The stated description, else a sentence of a passage."""
+        return self.stated_description or self.own_sentence or self.named_in or self.fact
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a text, cut between words: the default description."""
+    return shortened(next(iter(sentences(text)), ""), MAX_DESCRIPTION)
+
+
+def profiles(
+    chunks: Sequence[Chunk], by_passage: Mapping[str, Sequence[Triple]], spellings: Spellings
+) -> dict[Key, Profile]:
+    """All entities with a passage or a triple, by name key, in the order in which chunks name them."""
+    by_key: dict[Key, Profile] = {}
+    for chunk in chunks:
+        subject = spellings.title_key(chunk.title)
+        if subject:
+            _title(by_key, subject, chunk)
+        if chunk.index == 0:
+            for triple in by_passage.get(chunk.passage_id, ()):
+                _add_facts(by_key, triple, subject, spellings)
+    _name(by_key, chunks, by_passage, spellings)
+    by_key.pop((), None)
+    return by_key
+
+
+def _title(by_key: dict[Key, Profile], subject: Key, chunk: Chunk) -> None:
+    title, qualifier = split_qualifier(chunk.title)
+    profile = by_key.setdefault(subject, Profile(title))
+    profile.titled = profile.titled or qualifier or "title"
+    if chunk.index == 0:
+        profile.own_sentence = profile.own_sentence or first_sentence(chunk.text)
+
+
+def _add_facts(by_key: dict[Key, Profile], triple: Triple, subject: Key, spellings: Spellings) -> None:
+    for name, kind, description in (
+        (triple.subject, triple.subject_type, triple.subject_description),
+        (triple.object, triple.object_type, triple.object_description),
+    ):
+        key = spellings.key(name)
+        profile = by_key.setdefault(key, Profile(name))
+        if kind:
+            profile.types[kind] += 1
+        profile.fact = profile.fact or shortened(_fact(triple), MAX_DESCRIPTION)
+        if description:
+            (profile.own if key == subject else profile.others).append(description)
+
+
+def _fact(triple: Triple) -> str:
+    return triple.description or " ".join(filter(None, (triple.subject, triple.relation, triple.object)))
+
+
+def _name(
+    by_key: Mapping[Key, Profile],
+    chunks: Sequence[Chunk],
+    by_passage: Mapping[str, Sequence[Triple]],
+    spellings: Spellings,
+) -> None:
+    """Find the sentence that names each entity about which nothing else is known."""
+    for chunk in chunks:
+        names = (name for triple in by_passage.get(chunk.passage_id, ()) for name in (triple.subject, triple.object))
+        wanted = {key for key in map(spellings.key, names) if key and not by_key[key].has_description}
+        if wanted:
+            _read(by_key, wanted, sentences(chunk.text), spellings)
+
+
+def _read(by_key: Mapping[Key, Profile], wanted: Iterable[Key], text: Sequence[str], spellings: Spellings) -> None:
+    read = [(sentence, [token.folded for token in spellings.tokens(sentence)]) for sentence in text]
+    for key in wanted:
+        sentence = next((sentence for sentence, words in read if occurrences(words, key)), "")
+        by_key[key].named_in = shortened(sentence, MAX_DESCRIPTION)
+
+
+def occurrences(words: Sequence[str], key: Key) -> int:
+    """How often the words of a name occur consecutively in `words`, which are folded."""
+    if not all(map(str.isascii, key)):
+        key = tuple(map(fold, key))
+    if key and key[0] not in words:
+        return 0
+    return sum(tuple(words[i : i + len(key)]) == key for i in range(len(words) - len(key) + 1))
 
 
 @dataclass(slots=True)
@@ -71,7 +210,7 @@ def triple_tables(
 
 
 def triples_by_passage(triples: Sequence[Triple]) -> defaultdict[str, list[Triple]]:
-    """The triples of each passage, in an order that is their own."""
+    """Group triples by passage, in an order that does not depend on the input order."""
     by_passage: defaultdict[str, list[Triple]] = defaultdict(list)
     for triple in sorted(triples, key=lambda triple: (triple.subject, triple.relation, triple.object, str(triple))):
         by_passage[triple.passage_id].append(triple)
@@ -79,7 +218,7 @@ def triples_by_passage(triples: Sequence[Triple]) -> defaultdict[str, list[Tripl
 
 
 def names_of(triples: Sequence[Triple]) -> list[str]:
-    """The names that triples state."""
+    """The subjects and objects of triples."""
     return [name for triple in triples for name in (triple.subject, triple.object)]
 
 
@@ -153,3 +292,72 @@ def _statements(stated: _Stated) -> Iterator[Statement]:
 
 def _joined(texts: Sequence[str]) -> str:
     return shortened("; ".join(dict.fromkeys(text for text in texts if text)), MAX_DESCRIPTION)
+
+
+Tables = Mapping[str, pd.DataFrame]
+
+
+def with_triples(rules: Tables, chunks: Sequence[Chunk], triples: Sequence[Triple], tagger: Tagger) -> Tables:
+    """The rules' tables with what `triples` add, with the columns of `schema`.
+
+    A triple's name that is an alias of one of the rules' entities means that entity. What both know stays as the rules
+    have it, but for a type or description that a triple states; a relation that both have gets the higher strength, the
+    types and tags of both, and the triples' wording and statements.
+    """
+    spellings = Spellings.of_titles(chunk.title for chunk in chunks if chunk.title)
+    canonical = _canonical(rules[ENTITY], spellings)
+    renamed = [
+        replace(
+            triple,
+            subject=canonical.get(spellings.key(triple.subject), triple.subject),
+            object=canonical.get(spellings.key(triple.object), triple.object),
+        )
+        for triple in triples
+    ]
+    stated = triple_tables(chunks, renamed, tagger, spellings=spellings)
+    return {
+        ENTITY: _entities(rules[ENTITY], stated[ENTITY], profiles(chunks, triples_by_passage(renamed), spellings)),
+        MENTIONED_IN: _first(rules[MENTIONED_IN], stated[MENTIONED_IN], ["source", "target"]),
+        RELATED_TO: _related(rules[RELATED_TO], stated[RELATED_TO], tagger),
+    }
+
+
+def _canonical(entities: pd.DataFrame, spellings: Spellings) -> dict[Key, str]:
+    """Alias → canonical name, for aliases that are no entity's own name and belong to one entity only."""
+    own = {spellings.key(name) for name in entities["name"]}
+    names_of: dict[Key, set[str]] = {}
+    for name, aliases in zip(entities["name"], entities["aliases"], strict=True):
+        for alias in aliases:
+            names_of.setdefault(spellings.key(alias), set()).add(name)
+    return {alias: names.pop() for alias, names in names_of.items() if alias not in own and len(names) == 1}
+
+
+def _entities(rules: pd.DataFrame, stated: pd.DataFrame, known: Mapping[Key, Profile]) -> pd.DataFrame:
+    """The rules' entities with the types and descriptions that triples state, and those that only triples name."""
+    by_id = {entity_id(key): profile for key, profile in known.items()}
+    nobody = Profile("")
+    entity_profiles = [by_id.get(entity, nobody) for entity in rules["id"]]
+    types = [profile.stated_type or own for profile, own in zip(entity_profiles, rules["type"], strict=True)]
+    descriptions = [
+        profile.stated_description or own or profile.description
+        for profile, own in zip(entity_profiles, rules["description"], strict=True)
+    ]
+    return _first(rules.assign(type=types, description=descriptions), stated, ["id"])
+
+
+def _first(rules: pd.DataFrame, stated: pd.DataFrame, key: list[str]) -> pd.DataFrame:
+    return pd.concat([rules, stated], ignore_index=True).drop_duplicates(key, ignore_index=True)
+
+
+def _related(rules: pd.DataFrame, stated: pd.DataFrame, tagger: Tagger) -> pd.DataFrame:
+    merged = {row[:2]: row for row in rules.itertuples(index=False, name=None)}
+    for row in stated.itertuples(index=False, name=None):
+        known = merged.get(row[:2])
+        merged[row[:2]] = row if known is None else _both(known, row, tagger)
+    return pd.DataFrame(list(merged.values()), columns=list(EDGE_COLUMNS[RELATED_TO]))
+
+
+def _both(known: tuple[Any, ...], stated: tuple[Any, ...], tagger: Tagger) -> tuple[Any, ...]:
+    """Two rows of one pair merged: columns source, target, strength, types, description, tags, statements."""
+    strength, types = max(known[2], stated[2]), sorted({*known[3], *stated[3]})
+    return (*stated[:2], strength, types, stated[4], tagger.top(sorted({*known[5], *stated[5]})), stated[6])

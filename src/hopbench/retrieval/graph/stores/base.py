@@ -24,12 +24,14 @@ class GraphStore(Protocol):
         ...
 
     def read_parts(self, query: str) -> Iterator[list[Record]]:
-        """Run a query over the whole graph (`cypher.PARTS`) that has no parameters of its own, in as many parts as
-        the engine likes: records of parallel lists may come in pieces, those of a kind one after another."""
+        """Run a query over the whole graph (one of `cypher.PARTS`) in as many parts as suit the engine.
+
+        Records of parallel lists may be split; those of a kind follow each other.
+        """
         ...
 
     def write(self, tables: Tables, record: Mapping[str, object]) -> None:
-        """Replace the namespace's content by these tables and keep the build record beside them."""
+        """Replace the namespace's content with these tables and their build record."""
         ...
 
     def record(self) -> Mapping[str, Any] | None:
@@ -37,11 +39,11 @@ class GraphStore(Protocol):
         ...
 
     def stamp(self) -> str | None:
-        """A digest that changes whenever the stored content may have changed; None where nothing may be kept of it."""
+        """A digest that changes whenever the content may have changed; None if nothing may be cached from it."""
         ...
 
     def drop(self) -> None:
-        """Remove the namespace's content, if there is any."""
+        """Remove the namespace's content, if any."""
         ...
 
     def close(self) -> None:
@@ -55,7 +57,7 @@ def rows_of(record: Record) -> int:
 
 
 def joined(parts: Iterable[Sequence[Record]]) -> list[Record]:
-    """All records of the parts; those of a kind, whose values are parallel lists, as one."""
+    """Concatenate the records of the parts; those of a kind, whose values are parallel lists, become one."""
     records: list[Record] = []
     of_kind: dict[str, dict[str, Any]] = {}
     for record in chain.from_iterable(parts):

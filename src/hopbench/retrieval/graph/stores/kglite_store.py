@@ -1,7 +1,7 @@
 """The embedded store: kglite, one file per namespace, Cypher in this process.
 
-The file is written beside its place and renamed, so a reader or a restart sees the old graph or the new one, never a
-part. Nothing here is shared between processes but that file.
+The file is written under a temporary name and renamed, so a reader or a restart sees the old graph or the new one,
+never a part. Processes share nothing but that file.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from hopbench.retrieval.support.checksum import file_sum
 from hopbench.retrieval.support.errors import DamagedGraphError, InputError, StoreError
 from hopbench.retrieval.support.resources import exhausted
 
-PART_ROWS = 100_000  # of an answer: some 100 MB as Python objects
-VECTOR_ROWS = 10_000  # handed over at a time: as Python numbers a vector takes eight times its size
+PART_ROWS = 100_000  # about 100 MB as Python objects
+VECTOR_ROWS = 10_000  # as Python numbers a vector takes eight times its size
 
 
 class KgliteStore:
@@ -47,7 +47,7 @@ class KgliteStore:
         """See `GraphStore.read`."""
         import kglite
 
-        kglite.set_query_warning_policy("silent")  # a graph without RELATED_TO edges is no typo in a query
+        kglite.set_query_warning_policy("silent")  # a graph without RELATED_TO edges is legitimate
         try:
             rows: list[Record] = (
                 self._open().cypher(query, params={**parameters, "namespace": self.namespace}).to_list()
@@ -57,7 +57,7 @@ class KgliteStore:
         return rows
 
     def read_parts(self, query: str) -> Iterator[list[Record]]:
-        """See `GraphStore.read_parts`: rows come in the same order each time, so that they can be counted off."""
+        """See `GraphStore.read_parts`: by SKIP and LIMIT, since rows always come in the same order."""
         if len(cypher.PARTS[query]) > 1:  # a record for each kind
             yield self.read(query)
             return
@@ -90,7 +90,7 @@ class KgliteStore:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._remove_half_written()
             with warnings.catch_warnings():
-                # A large graph is saved in parts; that lists of aliases load onto the heap is no news to a user.
+                # A large graph is saved in parts; users need no warning that lists of aliases load onto the heap.
                 warnings.simplefilter("ignore", kglite.MappedFallbackWarning)
                 graph.save(str(self.path))  # writes a sibling and renames it
         except (OSError, kglite.KgError) as error:
@@ -102,7 +102,7 @@ class KgliteStore:
         self._graph = graph
 
     def _remove_half_written(self) -> None:
-        """Remove the siblings NAME.tmp.PID.N that writers left which were killed."""
+        """Remove the files NAME.tmp.PID.N that killed writers left behind."""
         import psutil
 
         for file in self.path.parent.glob(f"{self.path.name}.tmp.*"):
@@ -130,7 +130,7 @@ class KgliteStore:
             raise InputError(f"cannot remove the graph {self.path}: {error.strerror}: move it away") from error
 
     def close(self) -> None:
-        """Forget the graph; the file stays."""
+        """Release the graph; the file stays."""
         self._graph = None
 
     def _open(self) -> Any:
@@ -141,7 +141,7 @@ class KgliteStore:
                 self._graph = kglite.load(str(self.path))
             except BaseException as error:
                 if not isinstance(error, (OSError, kglite.KgError)) and type(error).__name__ != "PanicException":
-                    raise  # kglite is written in Rust, whose panics are no Exceptions
+                    raise  # panics of Rust are not subclasses of Exception
                 raise DamagedGraphError(
                     f"cannot read the graph {self.path}: {error} Build it again: hopbench graph build --force"
                 ) from error

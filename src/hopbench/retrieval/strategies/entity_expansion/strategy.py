@@ -24,7 +24,7 @@ from hopbench.retrieval.strategies.baselines import hybrid_rankings
 from hopbench.retrieval.strategies.entity_expansion.stages import Expanded, add_synonyms, expand, nearest_to_question
 from hopbench.retrieval.support.distinct import distinct
 from hopbench.retrieval.support.timing import stage
-from hopbench.retrieval.traversal.entity_chunks import (
+from hopbench.retrieval.traversal.entity_expansion import (
     EntityMentions,
     Floats,
     Ints,

@@ -31,7 +31,7 @@ from hopbench.retrieval.support.arithmetic import log
 from hopbench.retrieval.support.csr import compact, expand_ranges
 from hopbench.retrieval.text import units
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
-from hopbench.retrieval.traversal.local_walk import LocalWalk
+from hopbench.retrieval.traversal.random_walk import LocalWalk
 from hopbench.retrieval.types import Chunk, Counters
 
 NOWHERE = -1

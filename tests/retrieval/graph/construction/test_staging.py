@@ -11,11 +11,10 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from hopbench.retrieval.graph.construction import all_pairs, similarity
-from hopbench.retrieval.graph.construction.rounds import Rounds, Search, Work
-from hopbench.retrieval.graph.construction.settings import APPROXIMATE, EXACT, BuildSettings
+from hopbench.retrieval.graph.construction import similarity
+from hopbench.retrieval.graph.construction.plan import APPROXIMATE, EXACT, BuildSettings
 from hopbench.retrieval.graph.construction.similarity import SEARCH, Nearest, nearest, similar_stages
-from hopbench.retrieval.graph.construction.staging import Staging
+from hopbench.retrieval.graph.construction.staging import Rounds, Search, Staging, Work
 from hopbench.retrieval.graph.schema import SIMILAR_TO
 from hopbench.retrieval.search import neighbours
 from hopbench.retrieval.search.neighbours import Candidates
@@ -27,10 +26,10 @@ METHODS = pytest.mark.parametrize("method", [EXACT, APPROXIMATE])
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(all_pairs, "TILE_ROWS", 64)
+    monkeypatch.setattr(similarity, "TILE_ROWS", 64)
     monkeypatch.setattr(neighbours, "LEAST_HELD", 1000)
-    monkeypatch.setattr(similarity, "TAGGED", 100)
-    monkeypatch.setattr(similarity, "STAGED", 500)
+    monkeypatch.setattr(similarity, "TAG_BATCH", 100)
+    monkeypatch.setattr(similarity, "PAIRS_PER_STAGE", 500)
 
 
 def drawn(count: int = 600) -> NDArray[np.float32]:
@@ -91,7 +90,7 @@ def test_a_damaged_round_is_done_again(tmp_path: Path, method: str, capsys: pyte
     file.write_bytes(file.read_bytes()[:-1])
 
     assert same(nearest(vectors, method, **limits), nearest(vectors, method, **limits, search=rounds))
-    assert "does not read as it was written" in capsys.readouterr().err
+    assert "is damaged (its checksums differ)" in capsys.readouterr().err
 
 
 def test_rounds_of_another_division_are_not_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +98,7 @@ def test_rounds_of_another_division_are_not_gone_on_with(tmp_path: Path, monkeyp
     rounds = Rounds(Staging(tmp_path), "rounds", seconds=0.0)
     with pytest.raises(KeyboardInterrupt):
         nearest(vectors, EXACT, **limits, search=killed_after(12, rounds)[0])
-    monkeypatch.setattr(all_pairs, "TILE_ROWS", 100)  # as another version may divide the chunks
+    monkeypatch.setattr(similarity, "TILE_ROWS", 100)  # as another version may divide the chunks
 
     assert same(nearest(vectors, EXACT, **limits), nearest(vectors, EXACT, **limits, search=rounds))
 

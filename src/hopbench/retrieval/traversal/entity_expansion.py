@@ -1,4 +1,8 @@
-"""The entities around an entity, and the chunks around a question's entities with document 5's graph score."""
+"""Expansion from entities, in two forms.
+
+ADR-041 entity expansion takes the chunks that mention a question's entities; hybrid GraphRAG takes the entities around
+them and the chunks that mention those.
+"""
 
 from __future__ import annotations
 
@@ -15,31 +19,104 @@ from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RELATED_TO
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.index import Batch
+from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.search.fusion import DECIMALS
 from hopbench.retrieval.support.arithmetic import exp, ln, log
 from hopbench.retrieval.types import Counters, Step
 
-MOST_MENTIONS = 31  # log2(31 + 1)/5 = 1
-_BOOSTS = 0.7 + 0.3 * log(np.arange(MOST_MENTIONS + 1) + 1.0) / (5.0 * ln(2.0))
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class EntityMentions(NamedTuple):
+    """The mentions of an entity: chunks as index rows, with the weights of the mentions."""
+
+    rows: Ints
+    weights: Floats
+
+
+def read_mentions(batch: Batch, counters: Counters, entities: Sequence[str]) -> dict[str, EntityMentions]:
+    """Read the mentions of each of a batch's entities in one round trip."""
+    if not entities:
+        return {}
+    mentions = {}
+    for record in batch.read(counters, cypher.ENTITY_CHUNKS, ids=list(entities)):
+        counters.edges_touched += len(record["target"])
+        rows = batch.index.rows([record["target"]])
+        mentions[record["id"]] = EntityMentions(rows, np.array(record["weight"], dtype=np.float64))
+    return mentions
+
+
+def inverse_frequency(mentions: EntityMentions, chunks: int) -> float:
+    """Compute ln((N + 1)/df), the idf of an entity mentioned in df of N chunks."""
+    return ln((chunks + 1) / max(len(mentions.rows), 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The chunks that mention a question's entities: index rows, ascending, with values of each.
+
+    `values` is the sum over the distinct entities matched (1 each in ADR-041), `cosines` the similarity to the
+    question. The matched entities of row i are `owners[begins[i]:begins[i + 1]]`, indices into the question's entities,
+    and `weights` are those of their mentions.
+    """
+
+    rows: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    values: Floats = field(default_factory=lambda: np.zeros(0))
+    cosines: Floats = field(default_factory=lambda: np.zeros(0))
+    begins: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
+    owners: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    weights: Floats = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def scores(self) -> Floats:
+        """Value + (1 + cosine)/4. The cosine adds at most half a count, so it only breaks ties of matched entities."""
+        return self.values + (1.0 + self.cosines) / 4.0
+
+    def matched(self, position: int) -> list[tuple[int, float]]:
+        """(index of the entity, weight of its mention) for the entities in the chunk at a position, ascending."""
+        part = slice(self.begins[position], self.begins[position + 1])
+        return list(zip(self.owners[part].tolist(), self.weights[part].tolist(), strict=True))
+
+
+def matches(
+    batch: Batch, q: int, entities: Sequence[str], values: Sequence[float], mentions: Mapping[str, EntityMentions]
+) -> Matches:
+    """Sum for each chunk the values of the distinct entities of a question that it mentions."""
+    found = [mentions[entity] for entity in entities]
+    if not any(len(each.rows) for each in found):
+        return Matches()
+    sizes = [len(each.rows) for each in found]
+    rows, owners = np.concatenate([each.rows for each in found]), np.repeat(np.arange(len(found)), sizes)
+    order = np.argsort(rows, kind="stable")  # owners stay ascending within a row
+    unique, begins = np.unique(rows[order], return_index=True)
+    total = np.add.reduceat(np.asarray(values)[owners[order]], begins)
+    near = cosines(batch.index.vectors, unique, batch.vectors[q])
+    weights = np.concatenate([each.weights for each in found])[order]
+    return Matches(unique, total, near, np.append(begins, len(rows)).astype(np.int64), owners[order], weights)
+
+
+MAX_MENTIONS = 31  # log2(31 + 1)/5 = 1
+_BOOSTS = 0.7 + 0.3 * log(np.arange(MAX_MENTIONS + 1) + 1.0) / (5.0 * ln(2.0))
 
 
 def proximity(weight: float, hop: int) -> float:
-    """weight/10 · 1/2^(hop − 1), for a weight of 0..10."""
+    """Compute weight/10 · 1/2^(hop − 1), for a weight of 0..10."""
     return weight / 10.0 / 2.0 ** (hop - 1)
 
 
 def mention_boost(mentions: int) -> float:
-    """.7 + .3 · min(log2(mentions + 1)/5, 1). Three mentions: .7 + .3 · 2/5 = .82; from 31 on: 1."""
-    return float(_BOOSTS[min(mentions, MOST_MENTIONS)])
+    """Compute 0.7 + 0.3 · min(log2(mentions + 1)/5, 1). Three mentions: 0.7 + 0.3 · 2/5 = 0.82; from 31 on: 1."""
+    return float(_BOOSTS[min(mentions, MAX_MENTIONS)])
 
 
 def graph_score(weight: float, hop: int, mentions: int) -> float:
-    """Proximity · mention boost (document 5). Weight 8, three mentions: .8 · .82 = .656 at hop 1, .328 at hop 2."""
+    """Compute proximity · mention boost. Weight 8, three mentions: 0.8 · 0.82 = 0.656 at hop 1, 0.328 at hop 2."""
     return proximity(weight, hop) * mention_boost(mentions)
 
 
 class ShortestPath(NamedTuple):
-    """How a neighbour was reached: the path's smallest weight (0..10), its number of edges, the entity before."""
+    """The path to a neighbour: its smallest weight (0..10), number of edges, and the entity before the last."""
 
     weight: float
     hop: int
@@ -47,7 +124,7 @@ class ShortestPath(NamedTuple):
 
 
 def neighbors(start: str, related: Mapping[str, Mapping[str, float]], max_hops: int) -> dict[str, ShortestPath]:
-    """The neighbourhood of `start` without itself: per entity the shortest hop and there the best bottleneck weight."""
+    """The neighbourhood of `start`: per entity the fewest hops, and the best bottleneck weight of such paths."""
     paths: dict[str, ShortestPath] = {}
     frontier = {start: math.inf}
     for hop in range(1, max_hops + 1):
@@ -64,7 +141,7 @@ def neighbors(start: str, related: Mapping[str, Mapping[str, float]], max_hops: 
 
 
 class Mentions(NamedTuple):
-    """The chunks (index rows, ascending) that mention an entity, how often each does, and the boost that this gives."""
+    """The chunks (index rows, ascending) that mention an entity, the counts in each, and the boosts of these counts."""
 
     rows: NDArray[np.int64]
     counts: NDArray[np.int64]
@@ -73,7 +150,7 @@ class Mentions(NamedTuple):
 
 @dataclass(slots=True)
 class Surroundings:
-    """What was read for a batch: relations (target → strength), mentions of neighbours, paths by start."""
+    """Data read for a batch: relations (target → strength), mentions of neighbours, paths by start."""
 
     related: dict[str, dict[str, float]] = field(default_factory=dict)
     mentions: dict[str, Mentions] = field(default_factory=dict)
@@ -97,10 +174,10 @@ def read_surroundings(
     rel_types: Sequence[str],
     floor: float | None = None,
 ) -> Surroundings:
-    """Read `max_hops` steps around the entities of a whole batch, a round trip a hop.
+    """Read `max_hops` steps around the entities of a batch, one round trip per hop.
 
-    Edges are read down to `floor` (default: min_strength), and what is weaker than min_strength is left out and not
-    charged: so trials with several thresholds read once.
+    Edges are read down to `floor` (default: min_strength), so that trials with several thresholds read once; those
+    weaker than min_strength are dropped and not charged.
     """
     around = Surroundings()
     frontier, wide = sorted(starts), sorted(starts)
@@ -129,7 +206,7 @@ def read_surroundings(
 
 
 def _hop(batch: Batch, ids: Sequence[str], limits: Mapping[str, object]) -> Surroundings:
-    """One round trip's relations and mentions."""
+    """Read the relations and mentions of one hop."""
     hop = Surroundings()
     for record in batch.read_uncharged(cypher.NEIGHBORHOOD_HOP, ids=list(ids), **limits)[0]:
         if record["kind"] == "R":
@@ -140,7 +217,7 @@ def _hop(batch: Batch, ids: Sequence[str], limits: Mapping[str, object]) -> Surr
 
 
 def _strongest(targets: Sequence[str], weights: Sequence[float]) -> dict[str, float]:
-    """Target → strength; of parallel edges, which only a graph from elsewhere has, the strongest."""
+    """Target → strength; of parallel edges (only in external graphs) the strongest."""
     strongest = dict(zip(targets, weights, strict=True))
     if len(strongest) < len(targets):
         strongest = dict(sorted(zip(targets, weights, strict=True), key=lambda pair: pair[1]))
@@ -151,7 +228,7 @@ def _mentions(batch: Batch, record: Record) -> Mentions:
     rows = batch.index.rows([record["target"]])
     order = np.argsort(rows)
     counts = np.array(record["weight"], dtype=np.int64)[order]
-    return Mentions(rows[order], counts, _BOOSTS[np.minimum(counts, MOST_MENTIONS)])
+    return Mentions(rows[order], counts, _BOOSTS[np.minimum(counts, MAX_MENTIONS)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,15 +245,15 @@ class QuestionSurroundings:
     starts: Sequence[str] = ()
 
     def place(self, row: int) -> int | None:
-        """Where a row stands among the reached ones."""
-        place = int(np.searchsorted(self.rows, row))
-        return place if place < len(self.rows) and self.rows[place] == row else None
+        """The position of a row among the reached ones."""
+        position = int(np.searchsorted(self.rows, row))
+        return position if position < len(self.rows) and self.rows[position] == row else None
 
 
 def question_surroundings(
     starts: Sequence[str], around: Surroundings, rarity: float, chunks: int
 ) -> QuestionSurroundings:
-    """The best graph score of each chunk over all neighbours; equal ones go to the neighbour with the smaller id.
+    """The best graph score of each chunk over all neighbours; ties go to the neighbour with the smaller id.
 
     With `rarity` above 0 a neighbour's score is multiplied by (1 − ln df/ln(chunks + 1)) ^ rarity, its df being the
     number of chunks that mention it: 1 for an entity of one chunk, near 0 for a hub.
@@ -200,7 +277,7 @@ def question_surroundings(
     owners = np.repeat(np.arange(len(entities)), sizes)
     order = np.lexsort((owners, -scores, rows))
     unique, firsts = np.unique(rows[order], return_index=True)
-    best_places = order[firsts]
+    best_positions = order[firsts]
     return QuestionSurroundings(
-        unique, scores[best_places], owners[best_places], entities, [best[entity][1] for entity in entities]
+        unique, scores[best_positions], owners[best_positions], entities, [best[entity][1] for entity in entities]
     )

@@ -94,7 +94,7 @@ def test_joined_graphs_link_in_lower_case_what_a_triple_states(tmp_path: Path) -
     assert ["Supreme Court"] == linked(index, "What did the Supreme Court say of water?")
 
 
-def test_document_4_finds_the_chunks_of_a_concept_in_lower_case(tmp_path: Path) -> None:
+def test_adr_041_finds_the_chunks_of_a_concept_in_lower_case(tmp_path: Path) -> None:
     question = Question("q", "What are the global implications of abortion?")
 
     (ranking,) = EntityExpansion(use_synonyms=False).rank(Batch(index_of(tmp_path, TRIPLES), [question]), Counters())

@@ -12,8 +12,8 @@ import pytest
 
 from hopbench.eval.benchmarks import load_benchmark
 from hopbench.retrieval.chunking import chunk_passages
-from hopbench.retrieval.graph.construction import blockwise
-from hopbench.retrieval.graph.construction.blockwise import extract_in_blocks
+from hopbench.retrieval.graph.construction import extraction
+from hopbench.retrieval.graph.construction.extraction import extract_in_blocks
 from hopbench.retrieval.graph.construction.staging import Staging
 from hopbench.retrieval.graph.extract.rules import rule_tables
 from hopbench.retrieval.graph.schema import ENTITY, MENTIONED_IN, RELATED_TO
@@ -40,7 +40,7 @@ def test_blocks_of_any_size_give_the_tables_of_the_whole(
     corpus: tuple[Sequence[Chunk], Tagger], size: int, processes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chunks, tagger = corpus if size > 1 else (corpus[0][:80], corpus[1])
-    monkeypatch.setattr(blockwise, "BUCKET_CHUNKS", 50)
+    monkeypatch.setattr(extraction, "BUCKET_CHUNKS", 50)
     whole = rule_tables(chunks, tagger)
 
     found = extract_in_blocks(chunks, tagger, Staging(tmp_path / "stages"), size, processes)
@@ -55,7 +55,7 @@ def test_a_killed_extraction_goes_on_at_its_last_block(
     corpus: tuple[Sequence[Chunk], Tagger], killed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chunks, tagger = corpus
-    monkeypatch.setattr(blockwise, "BUCKET_CHUNKS", 80)
+    monkeypatch.setattr(extraction, "BUCKET_CHUNKS", 80)
     done: list[str] = []
 
     class Counted(Staging):

@@ -1,8 +1,7 @@
-"""The graph in a Neo4j server: many namespaces in one database, read by the same Cypher as the embedded store's.
+"""The graph in a Neo4j server: many namespaces in one database, read by the same Cypher as the embedded store.
 
-Writing is in batches of `BATCH_ROWS`, each of which may be repeated; a graph counts as written when its Build node
-stands, which is the last thing written. Sessions are short, one per call; the pool is shared and may be used by
-several threads.
+Writes are idempotent batches of `BATCH_ROWS`; a graph is complete once its Build node exists, which is written last.
+Sessions are short, one per call; the pool is shared and may be used by several threads.
 """
 
 from __future__ import annotations
@@ -20,27 +19,50 @@ import pandas as pd
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.cypher import neo4j as texts
-from hopbench.retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS, Tables
+from hopbench.retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS, SPARSE_COLUMNS, Tables
 from hopbench.retrieval.graph.stores.base import Record, joined
-from hopbench.retrieval.graph.stores.neo4j.connection import Connection, explained
-from hopbench.retrieval.graph.stores.neo4j.rows import Row, properties
-from hopbench.retrieval.graph.stores.neo4j.transactions import committed, stopping
+from hopbench.retrieval.graph.stores.neo4j_connection import Connection, committed, explained, stopping
 
 if TYPE_CHECKING:
+    import pandas as pd
     from neo4j import Driver, ManagedTransaction, Session
     from neo4j.api import BookmarkManager
+
+Row = Mapping[str, Any]
+
+
+def properties(table: pd.DataFrame, keys: Sequence[str]) -> list[Row]:
+    """Convert rows to {key columns…, properties}; missing values are left out, as Neo4j does."""
+    names = [name for name in table.columns if name not in keys]
+    return list(_rows(table, keys, names))
+
+
+def _rows(table: pd.DataFrame, keys: Sequence[str], names: Sequence[str]) -> Iterator[Row]:
+    values = zip(*(table[name].tolist() for name in [*keys, *names]), strict=True)
+    for row in values:
+        properties = dict(zip(names, row[len(keys) :], strict=True))
+        yield {
+            **dict(zip(keys, row, strict=False)),
+            "properties": {name: value for name, value in properties.items() if not _missing(name, value)},
+        }
+
+
+def _missing(name: str, value: object) -> bool:
+    nan = isinstance(value, float) and value != value  # noqa: PLR0124 (NaN is a missing value)
+    return value is None or nan or (name in SPARSE_COLUMNS and not value)
+
 
 BATCH_ROWS = 10_000
 VECTOR_ROWS = 2_000
 DELETE_ROWS = 5_000
-PAGE_NODES = 20_000  # some 200,000 edges
+PAGE_NODES = 20_000  # with about 200,000 edges
 INDEX_SECONDS = 300
-REPLAN_ROWS = 10_000  # any plan is quick for fewer, and planning all queries again costs seconds
+REPLAN_ROWS = 10_000  # below this any plan is quick, and replanning all queries costs seconds
 T = TypeVar("T")
 
 
 class Neo4jStore:
-    """A namespace of a Neo4j database. Connects on first use and then fails at once where there is no server."""
+    """A namespace of a Neo4j database. Connects on first use, and fails at once if there is no server."""
 
     engine = "neo4j"
 
@@ -50,7 +72,7 @@ class Neo4jStore:
 
     @cached_property
     def driver(self) -> Driver:
-        """The driver, proven to reach the server; shared by all calls."""
+        """The driver, verified to reach the server; shared by all calls."""
         driver = self.connection.driver()
         try:
             with explained(self.connection):
@@ -58,7 +80,7 @@ class Neo4jStore:
         except BaseException:
             driver.close()
             raise
-        self._closing = finalize(self, driver.close)  # closes it at the latest when the program ends
+        self._closing = finalize(self, driver.close)  # at the latest when the program ends
         return driver
 
     @cached_property
@@ -68,11 +90,11 @@ class Neo4jStore:
         return GraphDatabase.bookmark_manager()
 
     def read(self, query: str, **parameters: object) -> list[Record]:
-        """See `GraphStore.read`; what reads a whole large graph takes a round trip for each `PAGE_NODES` nodes."""
+        """See `GraphStore.read`; a query over a large graph takes a round trip per `PAGE_NODES` nodes."""
         return joined(self.read_parts(query, **parameters)) if query in cypher.PARTS else self._read(query, parameters)
 
     def read_parts(self, query: str, **parameters: object) -> Iterator[list[Record]]:
-        """See `GraphStore.read_parts`: by ranges of ids, which need no memory of the server and may be repeated."""
+        """See `GraphStore.read_parts`: by ranges of ids, which need little server memory and can be retried."""
         parts = cypher.PARTS.get(query, ())
         ends = {part.label: self._page_ends(part.label) for part in parts}
         if not any(len(pages) > 1 for pages in ends.values()):
@@ -92,7 +114,7 @@ class Neo4jStore:
         return counts
 
     def _page_ends(self, label: str) -> Sequence[str]:
-        """The ids with which the pages of a label's nodes end; none are asked for where the record counts few nodes."""
+        """The last id of each page of a label's nodes; not queried if the record counts few nodes."""
         if self._counts.get(label, math.inf) <= PAGE_NODES:
             return ()
         (row,) = self._read(texts.page_ends(label), {"nodes": PAGE_NODES})
@@ -100,7 +122,7 @@ class Neo4jStore:
         return ends
 
     def write(self, tables: Tables, record: Mapping[str, object]) -> None:
-        """See `GraphStore.write`. An interrupted write of the same build is completed, other content replaced."""
+        """See `GraphStore.write`. An interrupted write of the same build is resumed; other content is replaced."""
         key = str(record.get("build_key", ""))
         left = self.read(texts.INTERRUPTED)
         if not key or not left or left[0]["key"] != key:
@@ -131,9 +153,9 @@ class Neo4jStore:
         return json.loads(rows[0]["record"]) if rows else None
 
     def stamp(self) -> str:
-        """A digest of namespace and bookmark: the database's identity and its last committed transaction.
+        """A digest of namespace and bookmark (the database's identity and its last committed transaction).
 
-        So a change of another graph in the database changes it as well.
+        So changing another graph in the database changes it as well.
         """
         with explained(self.connection), self._session() as session:
             session.execute_read(lambda tx: tx.run("RETURN 1").consume())
@@ -141,13 +163,13 @@ class Neo4jStore:
         return hashlib.sha256("\n".join((self.namespace, *bookmarks)).encode()).hexdigest()
 
     def drop(self) -> None:
-        """See `GraphStore.drop`. The record goes first, so that the rest of an interrupted drop is no graph."""
+        """See `GraphStore.drop`. The record goes first, so that an interrupted drop leaves no graph."""
         self._run(texts.UNFINISH)
         while self._run(texts.DELETE_SOME, limit=DELETE_ROWS)[0]["deleted"]:
             pass
 
     def reference(self) -> None:
-        """One round trip of a fixed computation by the driver alone: a reference for the server's speed."""
+        """Run a fixed computation in one round trip, as a reference for the server's speed."""
         from neo4j import RoutingControl
 
         with explained(self.connection):
@@ -159,7 +181,7 @@ class Neo4jStore:
             self._closing()
 
     def _prepare(self) -> None:
-        """Constraints and indexes that are not there yet; a schema change is a transaction of its own."""
+        """Create missing constraints and indexes; each schema change is a transaction of its own."""
         there = {str(row["name"]) for row in self.read(texts.SCHEMA_NAMES)}
         for name, statement in texts.schema_statements().items():
             if name not in there:
@@ -195,6 +217,6 @@ class Neo4jStore:
             return committed(once)
 
     def _session(self) -> Session:
-        # All records of a query at once: the default of 1,000 would cost a round trip for each thousand.
-        # What one session has seen all later ones see, whichever member of a cluster answers.
+        # Fetch all records of a query at once: the default of 1,000 would cost a round trip per thousand. The bookmark
+        # manager lets later sessions see the writes of earlier ones, whichever member of a cluster answers.
         return self.driver.session(database=self.connection.database, fetch_size=-1, bookmark_manager=self._bookmarks)

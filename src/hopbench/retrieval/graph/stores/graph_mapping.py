@@ -1,6 +1,6 @@
-"""Reads a Neo4j graph that somebody else built: its labels, types and properties take the place of ours in the query.
+"""Mapping of an external Neo4j graph: its labels, types and properties replace HopBench's in each query.
 
-A mapping names what is called otherwise:
+A mapping lists the names that differ:
 
     namespace: {property: namespace_id, value: team-a}      # left out: the whole database is one graph
     labels: {Entity: base, Chunk: chunk}
@@ -9,10 +9,10 @@ A mapping names what is called otherwise:
       Chunk: {id: chunk_id, content: text}
       RELATED_TO: {strength: {property: weight, scale: 0.1}}       # stored 1..10
 
-A relation leads from its subject to its object, as the relationship does; its `types` may be a list or one text. What
-is not listed keeps its name, and has a neutral value where a node or edge lacks it. Several relationships may have one
-name, as in document 3, whose edges are all RELATES: the labels of their ends tell them apart. Names are checked before
-they are put into the text; the strategies' own text is unchanged.
+A relation leads from its subject to its object, as the relationship does; its `types` may be a list or one string.
+Unlisted names are unchanged, and a node or edge without a property has its neutral value. Several relationships may
+share a name, as in a spreading activation graph whose edges are all RELATES: the labels of their ends distinguish them.
+Names are validated before they are inserted into a query; the strategies' own queries are unchanged.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from hopbench.retrieval.graph.schema import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
+from hopbench.retrieval.support.yaml_file import read_yaml
 
 NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")
 ABSENT = "HOPBENCH_ABSENT"  # a type that no graph has
@@ -51,7 +53,7 @@ _TYPE = re.compile(r"\btype\((\w+)\)")
 
 @dataclass(frozen=True)
 class Property:
-    """The name of a property in the mapped graph; stored values times `scale` are ours."""
+    """The name of a property in the mapped graph; HopBench's value is the stored one times `scale`."""
 
     name: str
     scale: float = 1.0
@@ -59,7 +61,7 @@ class Property:
 
 @dataclass(frozen=True)
 class GraphMapping:
-    """Names by ours: labels, relationship types (None: absent), and properties by label or type and name."""
+    """The graph's names by HopBench's: labels, relationship types (None: absent), and properties by label or type."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     relationships: Mapping[str, str | None] = field(default_factory=dict)
@@ -68,7 +70,7 @@ class GraphMapping:
     namespace: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse names that are unknown, unsafe, or mean two things."""
+        """Reject names that are unknown, unsafe or ambiguous."""
         for kind, given, known in (
             ("labels", self.labels, NODE_COLUMNS),
             ("relationships", self.relationships, EDGE_COLUMNS),
@@ -102,7 +104,7 @@ class GraphMapping:
         return self._types[kind] != ABSENT and list(self._types.values()).count(self._types[kind]) > 1
 
     def rewrite(self, query: str) -> str:
-        """A text of `cypher` in this graph's words."""
+        """Rewrite a query of `cypher` with this graph's names."""
         return "UNION ALL".join(self._branch(branch) for branch in query.split("UNION ALL"))
 
     def _branch(self, text: str) -> str:
@@ -112,7 +114,7 @@ class GraphMapping:
         edges = {name: tuple(types.split("|")) for name, types in _EDGE.findall(text) if name}
         text = _ENDLESS.sub(self._end, text)
         owners = {**nodes, **edges}
-        text = _TYPE.sub(lambda m: self._our_type(m[1], edges[m[1]]) if m[1] in edges else m[0], text)
+        text = _TYPE.sub(lambda m: self._type_case(m[1], edges[m[1]]) if m[1] in edges else m[0], text)
         text = _READ.sub(lambda m: self._value(m[1], owners[m[1]], m[2]) if m[1] in owners else m[0], text)
         text = _NODE.sub(self._node, text)
         return _EDGE.sub(lambda m: f"[{m[1]}:{self._alternatives(m[2])}]", text)
@@ -122,7 +124,7 @@ class GraphMapping:
         return "|".join(f"`{name}`" for name in names)
 
     def _end(self, match: re.Match[str]) -> str:
-        """Add the label of an edge's far end where its type alone does not identify our edge type."""
+        """Add the label of an edge's far end if its type alone does not identify the edge type."""
         far = EDGE_ENDS[match[1]][1]
         return f"{match[0][:-1]}:{far})" if self._shared(match[1]) else match[0]
 
@@ -153,7 +155,7 @@ class GraphMapping:
         return f"CASE {cases} END" if cases else "null"
 
     def _is(self, variable: str, kind: str) -> str:
-        """The condition under which an edge is of our `kind`."""
+        """The condition for an edge to be of type `kind`."""
         called = f"type({variable}) = '{self._types[kind]}'"
         if not self._shared(kind):
             return called
@@ -167,8 +169,44 @@ class GraphMapping:
         stored = self._column(owner, column)
         value = f"{variable}.`{stored.name}`" + (f" * {stored.scale!r}" if stored.scale != 1.0 else "")
         value = f"coalesce({value}, {NEUTRAL[column]})" if column in NEUTRAL else value
-        return f"([] + {value})" if column == "types" else value  # one text is a list of one
+        return f"([] + {value})" if column == "types" else value  # a single string becomes a list of one
 
-    def _our_type(self, variable: str, types: tuple[str, ...]) -> str:
+    def _type_case(self, variable: str, types: tuple[str, ...]) -> str:
         cases = " ".join(f"WHEN {self._is(variable, kind)} THEN '{kind}'" for kind in types)
         return f"CASE {cases} END"
+
+
+def load_mapping(path: Path) -> GraphMapping:
+    """Read the file of `--mapping`: YAML with labels, relationships, properties and namespace (docs/neo4j.md).
+
+    Raises InputError if the file is not such a mapping.
+    """
+    content = read_yaml(path, f"--mapping {path}")
+    known = ("labels", "relationships", "properties", "namespace")
+    if not isinstance(content, dict) or any(not isinstance(part or {}, dict) for part in content.values()):
+        raise InputError(f"--mapping {path}: write the parts {', '.join(known)}, each with names by ours")
+    for part in content:
+        if part not in known:
+            raise UnknownNameError(f"part of --mapping {path}", str(part), known)
+    space = content.get("namespace") or {}
+    properties = {
+        owner: {column: _property(given, f"{owner}.{column}") for column, given in (columns or {}).items()}
+        for owner, columns in (content.get("properties") or {}).items()
+    }
+    return GraphMapping(
+        content.get("labels") or {},
+        content.get("relationships") or {},
+        properties,
+        space.get("property"),
+        str(space.get("value", "")),
+    )
+
+
+def _property(given: object, where: str) -> Property:
+    if isinstance(given, str):
+        return Property(given)
+    if isinstance(given, dict) and set(given) <= {"property", "scale"} and isinstance(given.get("property"), str):
+        scale = given.get("scale", 1.0)
+        if isinstance(scale, (int, float)) and not isinstance(scale, bool) and 0 < scale <= 1e6:
+            return Property(given["property"], float(scale))
+    raise InputError(f"mapping: {where} is {given!r}; write a name, or {{property: name, scale: number above 0}}")

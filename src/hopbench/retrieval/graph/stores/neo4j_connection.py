@@ -1,37 +1,38 @@
 """The connection to a Neo4j server, and its failures as errors a user can act on.
 
-Retries are the driver's own: a managed transaction that fails for a passing reason (a lost connection, a server that
-restarts, a deadlock) is run again after .05 s · 2^attempt, for `RETRY_SECONDS` at most.
+Retries are the driver's own: a managed transaction that fails for a transient reason (a lost connection, a server that
+restarts, a deadlock) is retried after 0.05 s · 2^attempt, for at most `RETRY_SECONDS`. The driver does not retry a
+commit whose connection broke (`committed`), and retries out-of-memory errors for too long (`stopping`).
 """
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from hopbench.retrieval.support.errors import HopBenchError, InputError, StoreError
 
 if TYPE_CHECKING:
-    from neo4j import Driver
+    from neo4j import Driver, ManagedTransaction
 
 RETRY_SECONDS = 60.0
 FIRST_DELAY = 0.05
 SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
-HOW = "Set NEO4J_URI, NEO4J_USERNAME and NEO4J_PASSWORD, or start a server of your own: make neo4j"
-AGAIN = "What is finished is kept: the same command goes on."
+SETUP_HINT = "Set NEO4J_URI, NEO4J_USERNAME and NEO4J_PASSWORD, or start a server of your own: make neo4j"
+RESUME_HINT = "What is finished is kept: the same command goes on."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
     """A server, a user and a database (None: the user's home database).
 
-    In seconds: `timeout` limits a query, `retry` how long a query that fails for a passing reason is tried again.
+    In seconds: `timeout` limits a query, `retry` the time for which transient failures are retried.
     """
 
     uri: str
@@ -45,17 +46,17 @@ class Connection:
 
     @classmethod
     def resolve(cls, environment: Mapping[str, str], file: Path | None = None) -> Connection:
-        """From the variables NEO4J_… that docs/neo4j.md lists; without NEO4J_URI, from `file`.
+        """Read the variables NEO4J_… listed in docs/neo4j.md; without NEO4J_URI, from `file`.
 
-        Raises InputError where neither names a server.
+        Raises InputError if neither names a server.
         """
         values, origin = environment, "the environment"
         if not environment.get("NEO4J_URI"):
             if file is None or not file.is_file():
-                raise InputError(f"--store neo4j: NEO4J_URI is not set. {HOW}")
+                raise InputError(f"--store neo4j: NEO4J_URI is not set. {SETUP_HINT}")
             values, origin = {**environment, **_read(file)}, str(file)
         if not values.get("NEO4J_URI") or not values.get("NEO4J_PASSWORD"):
-            raise InputError(f"--store neo4j: {origin} has no NEO4J_URI or no NEO4J_PASSWORD. {HOW}")
+            raise InputError(f"--store neo4j: {origin} has no NEO4J_URI or no NEO4J_PASSWORD. {SETUP_HINT}")
         return cls(
             uri=values["NEO4J_URI"],
             username=values.get("NEO4J_USERNAME") or "neo4j",
@@ -66,11 +67,11 @@ class Connection:
         )
 
     def driver(self) -> Driver:
-        """A driver with its pool; nothing is sent yet."""
+        """Create a driver with its pool; nothing is sent yet."""
         from neo4j import GraphDatabase
         from neo4j.exceptions import ConfigurationError
 
-        # Without a handler Python prints the driver's log of each broken connection, which is then tried again.
+        # Without a handler Python prints the driver's log of each broken connection, which is retried anyway.
         logging.getLogger("neo4j").addHandler(logging.NullHandler())
         try:
             _check(self.uri)
@@ -95,7 +96,7 @@ class Connection:
 
 
 def _check(uri: str) -> None:
-    """Refuse addresses that the driver would reject only on connecting, or take for another protocol."""
+    """Reject addresses that the driver would reject only on connecting, or take for another protocol."""
     parts = urlsplit(uri)
     if parts.scheme not in SCHEMES:
         raise ValueError(f"its scheme is {parts.scheme!r}; known: {', '.join(SCHEMES)}")
@@ -121,7 +122,7 @@ def _read(file: Path) -> dict[str, str]:
 
 @contextmanager
 def explained(connection: Connection) -> Iterator[None]:
-    """Turn the driver's errors into one sentence that names the variable and the remedy."""
+    """Replace the driver's errors with one sentence that names the variable and the remedy."""
     from neo4j.exceptions import DriverError, Neo4jError
 
     try:
@@ -131,7 +132,7 @@ def explained(connection: Connection) -> Iterator[None]:
 
 
 def explanation(connection: Connection, error: Exception) -> HopBenchError:
-    """The error to raise in place of the driver's; it never quotes the password."""
+    """The error to raise instead of the driver's; it never quotes the password."""
     from neo4j.exceptions import Neo4jError
 
     code = str(getattr(error, "code", None) or type(error).__name__)
@@ -146,7 +147,7 @@ def explanation(connection: Connection, error: Exception) -> HopBenchError:
     return StoreError(f"{where} refused a query: {code}: {message}")
 
 
-# The server's code or the driver's class → what it means. The first that fits is taken.
+# The server's code or the driver's class → error and message. The first match is taken.
 _WRONG_USER = "{where} does not let user {c.username!r} in: check NEO4J_USERNAME and NEO4J_PASSWORD"
 _MEANINGS: tuple[tuple[str, type[HopBenchError], str], ...] = (
     ("Security", InputError, _WRONG_USER),
@@ -157,34 +158,71 @@ _MEANINGS: tuple[tuple[str, type[HopBenchError], str], ...] = (
         StoreError,
         "{where} holds {database} in read-only mode, so no graph can be written there: let the server write (its "
         "settings server.databases.read_only and server.databases.default_to_read_only) or name another database in "
-        f"NEO4J_DATABASE. {AGAIN}",
+        f"NEO4J_DATABASE. {RESUME_HINT}",
     ),
     (
         "TransactionTimedOut",
         StoreError,
-        f"{{where}} needed over {{c.timeout:g}} s for a query: raise NEO4J_TIMEOUT (seconds). {AGAIN}",
+        f"{{where}} needed over {{c.timeout:g}} s for a query: raise NEO4J_TIMEOUT (seconds). {RESUME_HINT}",
     ),
     (
-        "LockClientStopped",  # how a time limit shows where the query was waiting for a lock
+        "LockClientStopped",  # a time limit reached while waiting for a lock
         StoreError,
         "{where} ended a query that waited for another one's locks, after {c.timeout:g} s at most: raise NEO4J_TIMEOUT "
-        f"(seconds), or let what else writes there end first. {AGAIN}",
+        f"(seconds), or let what else writes there end first. {RESUME_HINT}",
     ),
     (
         "OutOfMemory",
         StoreError,
         "{where} has too little memory for a query: raise its settings server.memory.heap.max_size and "
-        f"dbms.memory.transaction.total.max (in docker-compose NEO4J_HEAP of .env). {AGAIN}",
+        f"dbms.memory.transaction.total.max (in docker-compose NEO4J_HEAP of .env). {RESUME_HINT}",
     ),
     (
         "ConnectionAcquisitionTimeout",
         StoreError,
         "all {c.pool} connections to {where} (NEO4J_URI) were busy for {c.acquisition:g} s: run fewer tasks at a time. "
-        + AGAIN,
+        + RESUME_HINT,
     ),
-    ("ServiceUnavailable", StoreError, f"{{where}} does not answer: check NEO4J_URI and that it runs. {AGAIN}"),
-    ("SessionExpired", StoreError, f"{{where}} went away: check NEO4J_URI and that it runs. {AGAIN}"),
-    ("IncompleteCommit", StoreError, f"{{where}} went away: check NEO4J_URI and that it runs. {AGAIN}"),
-    ("DatabaseUnavailable", StoreError, f"{{where}} does not serve {{database}} now: see its log. {AGAIN}"),
+    ("ServiceUnavailable", StoreError, f"{{where}} does not answer: check NEO4J_URI and that it runs. {RESUME_HINT}"),
+    ("SessionExpired", StoreError, f"{{where}} went away: check NEO4J_URI and that it runs. {RESUME_HINT}"),
+    ("IncompleteCommit", StoreError, f"{{where}} went away: check NEO4J_URI and that it runs. {RESUME_HINT}"),
+    ("DatabaseUnavailable", StoreError, f"{{where}} does not serve {{database}} now: see its log. {RESUME_HINT}"),
     ("ConfigurationError", InputError, "NEO4J_URI {c.uri!r} cannot be used"),
 )
+
+
+MEMORY_TRIES = 3
+COMMIT_TRIES = 5
+T = TypeVar("T")
+
+
+def committed(transaction: Callable[[], T]) -> T:
+    """Run `transaction`, and retry it if the connection broke during the commit.
+
+    The driver does not retry a commit that may have succeeded; all of HopBench's transactions are idempotent.
+    """
+    from neo4j.exceptions import IncompleteCommit
+
+    for _ in range(COMMIT_TRIES - 1):
+        with suppress(IncompleteCommit):
+            return transaction()
+    return transaction()
+
+
+def stopping(work: Callable[[ManagedTransaction], T], connection: Connection) -> Callable[[ManagedTransaction], T]:
+    """Make `work` give up after `MEMORY_TRIES`: the driver would retry out-of-memory errors for a minute."""
+    from neo4j.exceptions import TransientError
+
+    tries = 0
+
+    def once(tx: ManagedTransaction) -> T:
+        nonlocal tries
+        try:
+            return work(tx)
+        except TransientError as error:
+            tries += "OutOfMemory" in str(error.code)
+            if tries == MEMORY_TRIES:
+                raise explanation(connection, error) from error
+            raise
+
+    return once
