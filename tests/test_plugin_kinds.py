@@ -22,8 +22,8 @@ from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.plugins import broken_plugins
-from hopbench.retrieval.budget import Budget
-from hopbench.retrieval.embedding import get_embedder
+from hopbench.retrieval.context import Budget
+from hopbench.retrieval.embedding.factory import get_embedder
 from hopbench.retrieval.strategies.registry import make, preset, remade, resolve
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopbench.retrieval.budget import Budget
-from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.context import Budget
+from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.types import MAX_TOKENS, Chunk, Passage

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopbench.retrieval.chunking import chunk_passages
-from hopbench.retrieval.corpus import MappedChunks, MappedPassages, ids_of, write_passages
+from hopbench.retrieval.corpus import MappedChunks, MappedPassages, chunk_passages, ids_of, write_passages
 from hopbench.retrieval.graph.construction.plan import corpus_digest
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage, Source

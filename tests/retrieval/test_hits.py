@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopbench.retrieval.hits import DETAILED, LazyHits, scored
 from hopbench.retrieval.search.fusion import ordered, reciprocal_rank, rows_by_reciprocal_rank
-from hopbench.retrieval.types import Hit
+from hopbench.retrieval.types import DETAILED, Hit, LazyHits, scored
 
 BEST = [(f"c{place}", 1.0 - place / 100) for place in range(DETAILED + 5)]
 ROWS = st.lists(st.integers(0, 30), max_size=20, unique=True)

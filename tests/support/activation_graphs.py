@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.graphs import PlainGraph, plain_graphs
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO, GraphTables
-from hopbench.retrieval.strategies.activation.strategy import Activation
+from hopbench.retrieval.strategies.activation import Activation
 
 WORDS = ("flow", "guild", "river", "stone", "music")
 Neighbours = Mapping[str, Mapping[str, tuple[str, float, Sequence[str]]]]

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 from tests.support.graphs import WordEmbedder, plain, plan_of
 
-from hopbench.retrieval.embedding.cache import EmbeddingCache
-from hopbench.retrieval.embedding.cached import CachedEmbedder
+from hopbench.retrieval.embedding.cache import CachedEmbedder, EmbeddingCache
 from hopbench.retrieval.graph.construction.builder import build_graph
 from hopbench.retrieval.graph.stores.contents import export, fingerprint
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.embedding.base import Embedder, Vectors
 from hopbench.retrieval.graph.construction.builder import build_graph
 from hopbench.retrieval.graph.construction.plan import BuildSettings, GraphPlan

@@ -16,7 +16,7 @@ from hopbench.eval.benchmarks.official import loaders
 from hopbench.eval.metrics import catalogue
 from hopbench.retrieval.embedding.factory import embedders
 from hopbench.retrieval.graph.construction.extraction import extractors
-from hopbench.retrieval.strategies.catalogue import registry
+from hopbench.retrieval.strategies.registry import registry
 from hopbench.retrieval.strategies.reranker import rerankers
 
 STRATEGY = '''

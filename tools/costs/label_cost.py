@@ -11,7 +11,7 @@ from pydantic import ConfigDict
 
 from hopbench.eval.trials.latency import measure_latency
 from hopbench.eval.trials.trial import TrialOutcome, batches, prepare, run_trial
-from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import Index, ReadCache
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.forked import usable_processors

@@ -20,7 +20,7 @@ from hopbench.eval.trials.trial import batches, prepare, run_trial
 from hopbench.flows.graph.build import open_index
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import Batch, Index, ReadCache
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.support.errors import IncompleteError

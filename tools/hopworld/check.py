@@ -16,7 +16,7 @@ from scipy import sparse
 from hopbench.eval.benchmarks import load_benchmark
 from hopbench.eval.metrics.reach import ExpansionFactors, reach
 from hopbench.eval.types import Benchmark
-from hopbench.retrieval.embedding import get_embedder
+from hopbench.retrieval.embedding.factory import get_embedder
 from hopbench.retrieval.graph.extract.rules import rule_tables
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from hopbench.retrieval.search.exact import LexicalIndex, TopRows, dense_top

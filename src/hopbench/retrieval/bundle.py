@@ -1,36 +1,39 @@
 """A retriever in a folder: corpus, vectors, graph and settings of one strategy, to be opened without anything else.
 
 `hopbench.json` names the strategy with its parameters, the embedder, and the SHA-256 of every file, itself included.
-What is opened answers as what was exported: a sample of questions is asked both before the folder gets its name.
+What is opened answers as what was exported: both answer a sample of questions before the folder gets its name.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
+from reprlib import Repr
 from typing import TYPE_CHECKING, Any
 
-from hopbench.retrieval.chunking import chunk_passages
-from hopbench.retrieval.embedding import get_embedder
-from hopbench.retrieval.embedding.stored import RecordingEmbedder, load_vectors, save_vectors
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hopbench.retrieval.corpus import chunk_passages
+from hopbench.retrieval.embedding.cache import RecordingEmbedder, load_vectors, save_vectors
+from hopbench.retrieval.embedding.factory import get_embedder
 from hopbench.retrieval.graph.stores.contents import copy_graph
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.index import Index
-from hopbench.retrieval.manifest import AGAIN, MANIFEST, SCHEMA, Manifest, read_manifest, write_manifest
-from hopbench.retrieval.plugins.code import code_of
-from hopbench.retrieval.plugins.identity import settings_of
+from hopbench.retrieval.plugins.code import code_of, settings_of
 from hopbench.retrieval.retriever import Retriever
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.label import Label
 from hopbench.retrieval.strategies.registry import registry, remade
-from hopbench.retrieval.strategies.reranked import Reranked
+from hopbench.retrieval.strategies.reranker import Reranked
 from hopbench.retrieval.support.checksum import file_sum
 from hopbench.retrieval.support.errors import InputError, StoreError, UnknownNameError
+from hopbench.retrieval.support.input_files import read_bytes
 from hopbench.retrieval.types import Passage, Source
 
 if TYPE_CHECKING:
@@ -225,3 +228,105 @@ def _passages(file: Path) -> list[Passage]:
 
 def _files(folder: Path) -> list[str]:
     return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
+
+
+SCHEMA = "hopbench.retriever/1"
+SUM = "sha256"
+MANIFEST = "hopbench.json"
+MAX_MANIFEST = 10_000_000  # bytes
+AGAIN = "export the retriever again (hopbench export)"
+_shown = Repr()
+_shown.maxstring = _shown.maxother = 100
+
+
+class _Part(BaseModel):
+    """A part of a manifest; each field's description says what is wanted."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class StrategyPart(_Part):
+    """The strategy: by which name and parameters it is made again, and its identity, which must then be the same."""
+
+    name: str = Field(min_length=1, description="a label, such as pagerank")
+    parameters: dict[str, Any] = Field(description="an object with the strategy's parameters")
+    identity: Any = Field(description="the strategy's identity")
+
+
+class EmbedderPart(_Part):
+    """The embedder: the spec by which it is opened, and the name that it must then have."""
+
+    spec: str = Field(min_length=1, description="an embedder, such as wordllama")
+    name: str = Field(min_length=1, description="the embedder's name with its version")
+
+
+class GraphPart(_Part):
+    """The graph: its name in the folder, and the digest of what it holds."""
+
+    namespace: str = Field(pattern=r"^[^/\\\x00]+$", description="the name of the graph's file without its ending")
+    fingerprint: str = Field(pattern="^[0-9a-f]{64}$", description="a SHA-256 in hexadecimal")
+
+
+class Manifest(_Part):
+    """What an exported folder holds, and what must be the same where it is opened."""
+
+    hopbench: str = Field(min_length=1, description="the version of hopbench that exported it")
+    label: str = Field(min_length=1, description="the retriever's label")
+    strategy: StrategyPart = Field(description="an object with name, parameters and identity")
+    plugins: dict[str, str] = Field(default={}, description="an object with plug-ins' packages and their versions")
+    embedder: EmbedderPart = Field(description="an object with spec and name")
+    max_tokens: int = Field(ge=1, le=1_000_000, description="a whole number, 1..1,000,000")
+    dataset: str = Field(description="the data set's name")
+    graph: GraphPart = Field(description="an object with namespace and fingerprint")
+    passages: int = Field(ge=0, description="a whole number, 0 or more")
+    files: dict[str, str] = Field(description="an object with the SHA-256 of each file")
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Write `hopbench.json` with the checksum of its content, by which a reader knows that it is whole."""
+    text = json.dumps({**manifest, SUM: _sum(manifest)}, indent=2, ensure_ascii=False) + "\n"
+    (folder / MANIFEST).write_text(text, encoding="utf-8")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a folder. Raises InputError with the file, each field, its value and what is wanted."""
+    file = folder / MANIFEST
+    if not file.is_file():
+        raise InputError(f"{file} does not exist: name a folder that hopbench export wrote")
+    try:
+        content: Mapping[str, Any] = json.loads(read_bytes(file, MAX_MANIFEST))
+        schema = content["schema"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError(f"{file} is damaged ({error}): {AGAIN}") from error
+    if schema != SCHEMA:
+        raise InputError(f"{file}: schema {_shown.repr(schema)}, this version reads {SCHEMA!r}: {AGAIN}")
+    if content.get(SUM) != _sum(content):
+        raise InputError(f"{file} is not as it was written: its checksum does not fit: {AGAIN}")
+    try:
+        return Manifest.model_validate(content)
+    except ValidationError as error:
+        raise InputError(f"{file}: {'; '.join(_problems(error))}: {AGAIN}") from error
+
+
+def _problems(error: ValidationError) -> Iterator[str]:
+    for problem in error.errors(include_url=False):
+        field = ".".join(map(str, problem["loc"]))
+        given = "is missing" if problem["type"] == "missing" else f"= {_shown.repr(problem['input'])}"
+        yield f"{field} {given}, {_wanted(problem['loc'])} is wanted"
+
+
+def _wanted(place: tuple[int | str, ...]) -> str:
+    """The description of the innermost declared field that holds a place."""
+    model: Any = Manifest
+    wanted = ""
+    for part in place:
+        field = getattr(model, "model_fields", {}).get(part)
+        if field is None:
+            break
+        wanted, model = str(field.description), field.annotation
+    return wanted
+
+
+def _sum(manifest: Mapping[str, Any]) -> str:
+    content = {name: value for name, value in manifest.items() if name != SUM}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

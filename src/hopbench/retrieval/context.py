@@ -1,12 +1,13 @@
-"""Document 5's graph context block: a question's entities and their relations as text, within a token limit.
+"""The reader's context: the reading budget, and hybrid GraphRAG's block of entities and relations as text.
 
-The block competes with the passages for the reader's budget, so it is capped, and it holds whole entities and whole
-relationships only: a cut line would state what the graph does not.
+The budget is the same for all strategies: none wins by giving the reader more context. The block competes with the
+passages for it, so it is capped, and it holds whole entities and whole relationships only: a cut line would state what
+the graph does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hopbench.retrieval.graph import cypher
@@ -15,8 +16,8 @@ from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.question.entities import Card
 from hopbench.retrieval.text import shortened
-from hopbench.retrieval.text.model_tokens import count_tokens
-from hopbench.retrieval.types import Counters
+from hopbench.retrieval.text.model_tokens import count_tokens, first_tokens
+from hopbench.retrieval.types import Chunk, Counters
 
 MAX_TOKENS = 500
 MAX_DESCRIPTION = 160  # characters; the source reckons with 50 to 100 tokens an entity
@@ -242,3 +243,44 @@ def _relationships(
 def _weight(weight: float) -> float:
     """A weight of 0..10, rounded to one decimal."""
     return round(weight, 1)
+
+
+SEPARATOR, SEPARATOR_TOKENS = "\n\n", 2  # two where what follows begins with a slash or line break, else one or none
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """At most `chunks` chunks and `tokens` tokens (`count_tokens`), a graph block included."""
+
+    chunks: int = 5
+    tokens: int = 1500
+
+    def fit(self, ranked: Sequence[Chunk], graph_context: str = "") -> tuple[list[Chunk], str]:
+        """The chunks that fit, best first, and the context made of them.
+
+        The graph block comes first and counts; one longer than the budget is cut. The chunk at which the tokens run
+        out is cut, and is the last.
+        """
+        read, parts = self.parts(ranked, graph_context)
+        return read, SEPARATOR.join(parts)
+
+    def parts(self, ranked: Sequence[Chunk], graph_context: str = "") -> tuple[list[Chunk], list[str]]:
+        """As `fit`, with the context in parts: the graph block, if there is one, then the text of each chunk."""
+        block = first_tokens(graph_context, self.tokens)
+        parts = [block] if block else []
+        left = self.tokens - (count_tokens(block) + SEPARATOR_TOKENS if block else 0)
+        read = []
+        for chunk, text in self._cut(ranked, left):
+            read.append(chunk)
+            parts.append(text)
+        return read, parts
+
+    def _cut(self, ranked: Sequence[Chunk], left: int) -> Iterator[tuple[Chunk, str]]:
+        for chunk in ranked[: self.chunks]:
+            if left <= 0:
+                return
+            text = first_tokens(chunk.content, left)
+            if not text:
+                return
+            left -= count_tokens(text) + SEPARATOR_TOKENS
+            yield chunk, text

@@ -1,7 +1,8 @@
-"""A corpus as memory-mapped columns: passages that are read from files when they are asked for, and their chunks.
+"""A corpus as memory-mapped columns: passages that are read from files on access, and their chunks.
 
 All processes of a machine that read the same corpus share its pages, and opening it takes no time. The columns hold
-what was read and checked once; `Passage` and `Chunk` are made of them anew each time.
+what was read and checked once; `Passage` and `Chunk` objects are made from them on each access. A passage is one chunk
+unless it is too long for a model to read at once.
 """
 
 from __future__ import annotations
@@ -10,21 +11,25 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.mapped_arrays import mapped_array
 from hopbench.retrieval.support.text_columns import Texts, TextsWriter
-from hopbench.retrieval.types import UNKNOWN_SOURCE, Chunk, Link, Passage, Source
+from hopbench.retrieval.text import sentences
+from hopbench.retrieval.text.model_tokens import count_tokens, pieces
+from hopbench.retrieval.types import MAX_TOKENS, UNKNOWN_SOURCE, Chunk, Link, Passage, Source
 
 COLUMNS = ("id", "title", "text", "source")  # `source` has the links too: most corpora have neither
 ORDER = "order.npy"
 WHOLE = -1  # the part of a chunk that is a whole passage
-TOGETHER = 8192  # passages written, or read by those who read all, at a time
+READ_BATCH = 8192  # passages written, or read by those who read all, at a time
 
 Rows = NDArray[np.int64]
 
@@ -58,8 +63,8 @@ class MappedPassages(Sequence[Passage]):
 
     def some(self, rows: Rows) -> Iterator[Passage]:
         """The passages of some rows, one after another."""
-        for begin in range(0, len(rows), TOGETHER):
-            yield from self.many(rows[begin : begin + TOGETHER])
+        for begin in range(0, len(rows), READ_BATCH):
+            yield from self.many(rows[begin : begin + READ_BATCH])
 
     def many(self, rows: Rows) -> list[Passage]:
         """The passages of some rows."""
@@ -119,8 +124,8 @@ class MappedChunks(Sequence[Chunk]):
         return self._chunk(self.passages[int(rows)], int(rows), int(numbers))
 
     def __iter__(self) -> Iterator[Chunk]:
-        for begin in range(0, len(self), TOGETHER):
-            yield from self[begin : begin + TOGETHER]
+        for begin in range(0, len(self), READ_BATCH):
+            yield from self[begin : begin + READ_BATCH]
 
     def _chunk(self, passage: Passage, row: int, number: int) -> Chunk:
         return chunk_of(passage) if number == WHOLE else chunk_of(passage, number, self._parts[row][number])
@@ -164,7 +169,7 @@ def write_passages(passages: Iterable[Passage], folder: Path) -> None:
     passages = iter(passages)
     with ExitStack() as stack:
         columns = [stack.enter_context(TextsWriter(folder / name)) for name in COLUMNS]
-        while part := list(islice(passages, TOGETHER)):
+        while part := list(islice(passages, READ_BATCH)):
             rows = ((one.id, one.title, one.text, _origin_text(one)) for one in part)
             for column, values in zip(columns, zip(*rows, strict=True), strict=True):
                 column.add(values)
@@ -197,3 +202,72 @@ def _origin(text: str) -> tuple[Source, tuple[Link, ...]]:
     page, document_id, document_name, *rest = json.loads(text)
     links = tuple(Link(*link) for link in rest[0]) if rest else ()
     return Source(page, document_id, document_name), links
+
+
+def chunk_passages(passages: Iterable[Passage], max_tokens: int = MAX_TOKENS) -> Sequence[Chunk]:
+    """The chunks of a corpus, sorted by id; a passage over `max_tokens` is split at sentence ends: `ID#0`, `ID#1` …
+
+    A sentence over `max_tokens` is cut between words, in scripts without spaces between characters.
+    """
+    if isinstance(passages, MappedPassages):
+        return _mapped_chunks(passages, max_tokens)
+    chunks = sorted((chunk for passage in passages for chunk in _split(passage, max_tokens)), key=attrgetter("id"))
+    _refuse_equal([chunk.id for chunk in chunks])
+    return chunks
+
+
+def _split(passage: Passage, max_tokens: int) -> Iterator[Chunk]:
+    # A text of n bytes has at most n tokens: most passages need no counting.
+    if len(passage.text.encode(errors="replace")) <= max_tokens or count_tokens(passage.text) <= max_tokens:
+        yield chunk_of(passage)
+        return
+    for part, text in enumerate(_parts(passage.text, max_tokens)):
+        yield chunk_of(passage, part, text)
+
+
+def _mapped_chunks(passages: MappedPassages, max_tokens: int) -> MappedChunks:
+    """Only passages of more bytes than `max_tokens` are read: no text has more tokens than bytes."""
+    long = np.flatnonzero(passages.sizes > max_tokens)
+    found = zip(long.tolist(), passages.some(long), strict=True)
+    counted = ((row, one) for row, one in found if count_tokens(one.text) > max_tokens)
+    parts = {row: list(_parts(one.text, max_tokens)) for row, one in counted}
+    if not parts:
+        return MappedChunks(passages, passages.order, np.full(len(passages), WHOLE), {})
+    ids = passages.ids
+    divided = [(part_id(ids[row], number), row, number) for row in parts for number in range(len(parts[row]))]
+    listed = sorted([*((one, row, WHOLE) for row, one in enumerate(ids) if row not in parts), *divided])
+    _refuse_equal([one for one, _, _ in listed])
+    rows, numbers = np.array([place for _, *place in listed], np.int64).T.copy()
+    return MappedChunks(passages, rows, numbers, parts)
+
+
+def _refuse_equal(ids: Sequence[str]) -> None:
+    """Raise InputError where two of the sorted ids are equal."""
+    for before, after in pairwise(ids):
+        if before == after:
+            raise InputError(f"two chunks have the id {after!r}: rename the passage whose id ends in '#' and a number")
+
+
+def _parts(text: str, max_tokens: int) -> Iterator[str]:
+    return packed(spaced_sentences(text), max_tokens)
+
+
+def packed(texts: Iterable[str], max_tokens: int) -> Iterator[str]:
+    """Join texts as long as they have at most `max_tokens` together; one that has more is cut."""
+    part, size = "", 0
+    for text in texts:
+        tokens = count_tokens(text)
+        if part and size + tokens > max_tokens:
+            yield from pieces(part, max_tokens)
+            part, size = "", 0
+        part += text
+        size += tokens
+    yield from pieces(part, max_tokens)
+
+
+def spaced_sentences(text: str) -> Iterator[str]:
+    """The sentences of a text, each with the blanks and line breaks before it."""
+    end = 0
+    for sentence in sentences(text):
+        begin, end = end, text.index(sentence, end) + len(sentence)
+        yield text[begin:end]

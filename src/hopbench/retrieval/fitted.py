@@ -1,8 +1,8 @@
-"""The data sets on which numbers were tuned or from which they were learned, and how their questions are known again.
+"""The data sets on which numbers were tuned or from which they were learned, and how their questions are recognised.
 
-A figure on questions that chose the numbers is no evidence. A set is known by its digest, and its questions by short
-hashes of their normalised texts, so that a part of it, or the same questions over another corpus, are known too. No
-text can be read back from them.
+A result on the questions that chose the numbers is no evidence. A set is identified by its digest, and its questions by
+short hashes of their normalised texts, so that a part of it, or the same questions over another corpus, are recognised
+too. No text can be recovered from them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DIGEST = re.compile(r"^[0-9a-f]{64}$")
 
 @dataclass(frozen=True, slots=True)
 class FittedOn:
-    """A data set by name, digest and the hashes of its questions (none are known for numbers of older versions)."""
+    """A data set by name, digest and the hashes of its questions (empty where they are unknown)."""
 
     name: str
     digest: str
@@ -50,7 +50,7 @@ class FittedOn:
 
 
 def question_hash(text: str) -> str:
-    """The same for texts that differ only in case, punctuation, spaces or the form of their letters."""
+    """Hash a question, equally for texts that differ only in case, punctuation, spaces or the form of their letters."""
     words = re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold())
     return hashlib.sha256(" ".join(words).encode()).hexdigest()[:HASH_DIGITS]
 

@@ -1,15 +1,16 @@
-"""The nouns every part of HopBench shares. Nothing here knows a benchmark's gold."""
+"""The nouns that every part of HopBench shares. Nothing here knows a benchmark's gold."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self, overload
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where in which file a passage stands, as documents 1 and 4 return it with a chunk; empty where nobody said."""
+    """A passage's file and page, which Graph Expansion Flow and ADR-041 return with a chunk; empty where unknown."""
 
     page_number: int | str | None = None
     document_id: str = ""
@@ -187,3 +188,59 @@ class Ranking:
     notes: Mapping[str, object] = field(default_factory=dict)
     graph_context: str = ""
     failure: str | None = None
+
+
+DETAILED = 20  # hits whose components and paths a trial stores; of others it stores ids and scores
+
+
+class LazyHits(Sequence[Hit]):
+    """Hits whose ids and scores are known; the hits are made `DETAILED` at a time, the first at once, others on access.
+
+    `make` makes the hits of a range of indices. Making a hundred hits with their paths can take longer than finding
+    them. Equal to any list or tuple of the same hits.
+    """
+
+    def __init__(self, scored: Sequence[tuple[str, float]], make: Callable[[range], Sequence[Hit]]) -> None:
+        self.scored, self._make = scored, make
+        self._made = {0: make(range(len(scored))[:DETAILED])}
+
+    @classmethod
+    def one_by_one(cls, scored: Sequence[tuple[str, float]], make: Callable[[int], Hit]) -> Self:
+        """Make hits by a function of one index."""
+        return cls(scored, lambda places: [*map(make, places)])
+
+    def some(self, places: Sequence[int]) -> LazyHits:
+        """Select hits by index, in that order; only blocks that hold one of them are made."""
+        return self.one_by_one([self.scored[place] for place in places], lambda number: self[places[number]])
+
+    def __len__(self) -> int:
+        return len(self.scored)
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Hit]: ...
+
+    def __getitem__(self, place: int | slice) -> Hit | list[Hit]:
+        places = range(len(self))[place]
+        return self._at(places) if isinstance(places, int) else [self._at(one) for one in places]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, (list, tuple, LazyHits)) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+    def _at(self, place: int) -> Hit:
+        block, within = divmod(place, DETAILED)
+        if block not in self._made:
+            self._made[block] = self._make(range(len(self))[place - within :][:DETAILED])
+        return self._made[block][within]
+
+
+def scored(hits: Sequence[Hit]) -> Iterable[tuple[str, float]]:
+    """Return chunk ids with scores, without making any hit."""
+    return hits.scored if isinstance(hits, LazyHits) else ((hit.chunk_id, hit.score) for hit in hits)

@@ -13,7 +13,7 @@ from hopbench.eval.benchmarks.fields import Place
 from hopbench.eval.benchmarks.passages import read_passage, read_source
 from hopbench.eval.explain import RankedPassage
 from hopbench.flows.explain.words import place_words
-from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies.baselines import BM25
 from hopbench.retrieval.strategies.registry import make, registry

@@ -36,8 +36,8 @@ from hopbench.retrieval.index import INDEX_VALUES, Batch, Index, Memo
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.strategies.baselines import Vector
-from hopbench.retrieval.strategies.entity_expansion.strategy import EntityExpansion
-from hopbench.retrieval.strategies.graph_expansion.strategy import GraphExpansion
+from hopbench.retrieval.strategies.entity_expansion import EntityExpansion
+from hopbench.retrieval.strategies.graph_expansion import GraphExpansion
 from hopbench.retrieval.strategies.pagerank import PageRank
 from hopbench.retrieval.types import Chunk, Counters, Hit, Question, Ranking, Step
 

@@ -17,7 +17,7 @@ from hopbench.eval.answering.answers import (
 )
 from hopbench.eval.metrics.answer_match import answer_f1, exact_match
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
-from hopbench.retrieval.llm.structured import wire_schema
+from hopbench.retrieval.llm.endpoint import wire_schema
 from hopbench.retrieval.types import Passage
 
 

@@ -21,8 +21,8 @@ from hopbench.eval.metrics.base import CUTOFFS
 from hopbench.eval.runs.foreign import recorded
 from hopbench.eval.trials.trial import run_trial
 from hopbench.eval.types import Benchmark, PassageRanking
-from hopbench.retrieval.budget import Budget
-from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.context import Budget
+from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.index import Batch, Index
 
 IDS = ["d1", "D1", "d10", "d2", "é", "z", "中", "_", *(f"p{n:02}" for n in range(22))]

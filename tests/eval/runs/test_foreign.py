@@ -11,7 +11,7 @@ import pytest
 from hopbench.eval.answering.answers import CLOSED_BOOK
 from hopbench.eval.runs.foreign import folder_rankings
 from hopbench.eval.runs.schema import QUESTIONS_FILE
-from hopbench.retrieval.foreign.answer import Answer
+from hopbench.retrieval.external import Answer
 from hopbench.retrieval.support.errors import InputError
 
 

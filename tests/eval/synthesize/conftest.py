@@ -13,7 +13,7 @@ from hopbench.eval.synthesize.generate import Generator
 from hopbench.eval.synthesize.hardness import Searched
 from hopbench.eval.synthesize.recipe import Recipe
 from hopbench.eval.types import Benchmark
-from hopbench.retrieval.embedding.wordllama_model import WordLlamaEmbedder
+from hopbench.retrieval.embedding.models import WordLlamaEmbedder
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from tests.support.graphs import built_index, plan_of
 from hopbench.eval.synthesize.generate import Generator
 from hopbench.eval.synthesize.hardness import Searched
 from hopbench.eval.synthesize.recipe import TYPES, Recipe
-from hopbench.retrieval.embedding.wordllama_model import WordLlamaEmbedder
+from hopbench.retrieval.embedding.models import WordLlamaEmbedder
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 from hopbench.retrieval.text import name_key
 from hopbench.retrieval.types import Passage

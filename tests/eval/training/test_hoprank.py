@@ -330,7 +330,8 @@ def test_no_gold_is_nothing_to_learn_from(index: Index) -> None:
 def test_the_shipped_weights_find_the_evidence_of_a_real_set(benchmarks_dir: Path, tmp_path: Path) -> None:
     """In sample: guards the weights file and the features it was made for, it measures nothing."""
     from hopbench.eval.benchmarks import load_benchmark
-    from hopbench.retrieval.embedding import EmbeddingCache, get_embedder
+    from hopbench.retrieval.embedding.cache import EmbeddingCache
+    from hopbench.retrieval.embedding.factory import get_embedder
     from hopbench.retrieval.strategies.hoprank.scoring import shipped
 
     whole = load_benchmark(str(benchmarks_dir / "musique-train100"))

@@ -20,7 +20,7 @@ from hopbench.eval.trials import trial as module
 from hopbench.eval.trials.latency import measure_latency
 from hopbench.eval.trials.trial import batches, prepare, run_trial, to_passages
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
-from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.base import Strategy, param

@@ -24,7 +24,7 @@ from tests.support.retriever_servers import serving
 from hopbench.flows.api.functions import load_run
 from hopbench.flows.run.evaluate import run
 from hopbench.flows.settings.options import RunOptions
-from hopbench.retrieval.foreign.function import Function
+from hopbench.retrieval.external import Function
 
 PAGE = (ROOT / "docs" / "your-retriever.md").read_text(encoding="utf-8")
 Entries = dict[str, dict[str, Any]]

@@ -19,7 +19,7 @@ from hopbench.flows.settings.options import RUNNERS
 from hopbench.flows.settings.stores import STORES
 from hopbench.retrieval.embedding.factory import specs
 from hopbench.retrieval.graph.construction.plan import extractor_names
-from hopbench.retrieval.strategies import names
+from hopbench.retrieval.strategies import label as names
 from hopbench.retrieval.strategies.registry import registry, resolve
 
 HEAVY = ("numpy", "pandas", "scipy", "yaml", "prefect", "mlflow", "kglite", "openai", "pyarrow")

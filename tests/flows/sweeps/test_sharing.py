@@ -12,9 +12,9 @@ from hopbench.flows.orchestration.steps import plain_steps
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.strategies.activation.strategy import Activation
+from hopbench.retrieval.strategies.activation import Activation
 from hopbench.retrieval.strategies.base import Strategy
-from hopbench.retrieval.strategies.graph_expansion.strategy import GraphExpansion
+from hopbench.retrieval.strategies.graph_expansion import GraphExpansion
 from hopbench.retrieval.strategies.pagerank import PageRank
 from hopbench.retrieval.types import Counters, Question, Ranking
 

@@ -11,10 +11,9 @@ from typing import Any, cast
 import pytest
 from tests.support.graphs import WordEmbedder
 
-from hopbench.retrieval.adapters.passages import RetrievalError
-from hopbench.retrieval.chunking import chunk_passages
-from hopbench.retrieval.foreign.function import Function
-from hopbench.retrieval.foreign.recorded import Recorded
+from hopbench.retrieval.adapters import RetrievalError
+from hopbench.retrieval.corpus import chunk_passages
+from hopbench.retrieval.external import Function, Recorded
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.baselines import BM25, Vector

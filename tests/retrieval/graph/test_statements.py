@@ -24,7 +24,7 @@ from hopbench.retrieval.graph.stores.neo4j_store import Neo4jStore
 from hopbench.retrieval.index import INDEX_VALUES, Batch, Index, Memo, ReadCache
 from hopbench.retrieval.question.entities import read_cards
 from hopbench.retrieval.question.linking import linker
-from hopbench.retrieval.strategies.dual_level.wording import descriptions
+from hopbench.retrieval.strategies._dual_level_communities import descriptions
 from hopbench.retrieval.strategies.neighborhood import Neighborhood
 from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.types import Counters, Passage, Question, Step, Triple

@@ -16,8 +16,7 @@ from tests.support.llm_servers.scripted import ScriptedServer
 
 from hopbench.retrieval.llm import LLM, CallLedger, Endpoint, ask
 from hopbench.retrieval.llm.faults import masked
-from hopbench.retrieval.llm.json_text import find_value
-from hopbench.retrieval.llm.thinking import split_thinking
+from hopbench.retrieval.llm.replies import find_value, split_thinking
 
 
 @pytest.fixture
@@ -113,19 +112,6 @@ def test_effort_and_budget_are_sent_and_part_of_the_key(server: ScriptedServer, 
             assert (None, cached) == (reply.failure, reply.from_cache)
     sent = [(body["max_tokens"], body.get("reasoning_effort")) for body in server.requests]
     assert [(100, None), (100, "low"), (5000, None), (100, "low"), (100, None)] == sent
-
-
-def test_replies_of_earlier_versions_to_reasoning_models_are_not_paid_again(
-    server: ScriptedServer, tmp_path: Path
-) -> None:
-    import asyncio
-
-    before = {"max_completion_tokens": 100, "messages": [{"role": "user", "content": "hello"}]}
-    with opened(server, tmp_path, "openai/gpt-5-mini") as llm:
-        asyncio.run(llm.create(**before))
-        (reply,) = ask(llm, [call("hello", schema=None)])
-        llm.ledger.close()
-    assert ("HELLO", True, 1) == (reply.text, reply.from_cache, len(server.requests))
 
 
 @pytest.mark.parametrize("fault", ["error200", "errortext", "errorlist", "errorobject", "errordetail", "errorchoice"])
@@ -255,18 +241,3 @@ def test_a_limit_that_is_too_large_names_the_flag(server: ScriptedServer, tmp_pa
 def test_an_error_of_any_depth_is_a_failure(server: ScriptedServer, tmp_path: Path) -> None:
     (reply,) = asked(server, tmp_path, [call("hello")], "deep")
     assert ["bad request"] == kinds([reply])
-
-
-def test_a_ledger_of_an_older_version_is_extended(tmp_path: Path) -> None:
-    from hopbench.retrieval.llm.ledger import CallRecord
-
-    file = tmp_path / "calls.db"
-    with closing(sqlite3.connect(file, isolation_level=None)) as old:
-        old.execute(
-            "CREATE TABLE calls (run TEXT, at REAL, purpose TEXT, sample TEXT, endpoint TEXT, model TEXT, "
-            "tokens_in INTEGER, tokens_out INTEGER, tokens_cached INTEGER, usd REAL, seconds REAL, attempts INTEGER, "
-            "throttled INTEGER, outcome TEXT)"
-        )
-    with closing(CallLedger(file)) as ledger:
-        ledger.record(CallRecord("p", "s", "e", "m", tokens_out=9, tokens_thinking=5))
-        assert 5 == ledger.totals()["p"].tokens_thinking

@@ -8,9 +8,9 @@ import pytest
 from tests.support.places import ROOT
 
 from hopbench.retrieval.llm import CallLedger, Endpoint, Price, price_of
+from hopbench.retrieval.llm.endpoint import wire_schema
 from hopbench.retrieval.llm.faults import retry_after
 from hopbench.retrieval.llm.ledger import CallRecord
-from hopbench.retrieval.llm.structured import wire_schema
 from hopbench.retrieval.support.errors import InputError
 
 

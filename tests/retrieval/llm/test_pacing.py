@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hopbench.retrieval.llm.pacing import Pacer
+from hopbench.retrieval.llm.sending import Pacer
 
 Admits = Callable[[float], bool]
 

@@ -11,7 +11,7 @@ from tests.support.graphs import built_index, plan_of
 from hopbench.retrieval.graph.construction.plan import GraphPlan
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.question.linking import linker
-from hopbench.retrieval.strategies.entity_expansion.strategy import EntityExpansion
+from hopbench.retrieval.strategies.entity_expansion import EntityExpansion
 from hopbench.retrieval.types import Counters, Passage, Question, Triple
 
 CORPUS = [

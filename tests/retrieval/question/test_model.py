@@ -14,13 +14,13 @@ from tests.support.llm_servers.scripted import Body, ScriptedServer
 from hopbench.eval.answering.estimate import summary_line
 from hopbench.eval.trials.batch_work import Unit, merged, run_unit
 from hopbench.eval.trials.trial import batches, run_trial
-from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import INDEX_VALUES, Index, Memo, Services
 from hopbench.retrieval.llm import LLM, CallLedger, Endpoint, Settings
 from hopbench.retrieval.question.model import QuestionModel
 from hopbench.retrieval.strategies.base import Strategy
-from hopbench.retrieval.strategies.dual_level.strategy import DualLevel
-from hopbench.retrieval.strategies.entity_expansion.strategy import EntityExpansion
+from hopbench.retrieval.strategies.dual_level import DualLevel
+from hopbench.retrieval.strategies.entity_expansion import EntityExpansion
 from hopbench.retrieval.support.errors import IncompleteError
 from hopbench.retrieval.types import Question
 

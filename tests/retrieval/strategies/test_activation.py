@@ -17,7 +17,7 @@ from tests.support.graphs import CountingStore, PlainGraph, hand_index
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.index import INDEX_VALUES, Batch, Index, Memo
-from hopbench.retrieval.strategies.activation.strategy import Activation
+from hopbench.retrieval.strategies.activation import Activation
 from hopbench.retrieval.support.errors import ParameterError
 from hopbench.retrieval.types import Chunk, Counters, Question, Ranking, Step
 

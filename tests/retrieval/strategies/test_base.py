@@ -12,12 +12,11 @@ import pytest
 from tests.support.graphs import WORLD, built_index, plan_of
 
 from hopbench.retrieval.graph.schema import SIMILAR_TO
-from hopbench.retrieval.hits import DETAILED, LazyHits, scored
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies import base
 from hopbench.retrieval.strategies.base import KEEP, Strategy
 from hopbench.retrieval.strategies.registry import make, registry
-from hopbench.retrieval.types import Counters, Hit, Question, Ranking
+from hopbench.retrieval.types import DETAILED, Counters, Hit, LazyHits, Question, Ranking, scored
 
 
 def test_the_example_of_a_subclass_works(tmp_path: Path) -> None:

@@ -19,9 +19,13 @@ from hopbench.retrieval.graph.schema import RELATED_TO, GraphTables
 from hopbench.retrieval.index import Batch, Index, Services
 from hopbench.retrieval.index.kept import KeptSearch
 from hopbench.retrieval.question.linking import linker
-from hopbench.retrieval.strategies.dual_level.communities import Communities, communities
-from hopbench.retrieval.strategies.dual_level.partition import at_least, partition
-from hopbench.retrieval.strategies.dual_level.wording import descriptions
+from hopbench.retrieval.strategies._dual_level_communities import (
+    Communities,
+    at_least,
+    communities,
+    descriptions,
+    partition,
+)
 from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.types import Counters, Question
 
@@ -199,7 +203,7 @@ def test_communities_come_back_from_files(tmp_path: Path, monkeypatch: pytest.Mo
         monkeypatch.setattr(Index, "kept_of_graph", lambda _, kept=kept: kept)
         first = read(index_of(made, tmp_path / "first" / name))
         with monkeypatch.context() as patch:
-            patch.setattr("hopbench.retrieval.strategies.dual_level.communities.partition", None)  # must not be asked
+            patch.setattr("hopbench.retrieval.strategies._dual_level_communities.partition", None)  # must not be asked
             again = read(index_of(made, tmp_path / "again" / name))
 
         for known in (first, again):

@@ -13,7 +13,7 @@ from tests.support.graphs import graph_tables
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import GraphTables
 from hopbench.retrieval.index import Batch, Index, Keywords, Linker, Services
-from hopbench.retrieval.strategies.dual_level.strategy import DualLevel
+from hopbench.retrieval.strategies.dual_level import DualLevel
 from hopbench.retrieval.support.errors import ParameterError
 from hopbench.retrieval.types import Counters, Question, Ranking, Step
 

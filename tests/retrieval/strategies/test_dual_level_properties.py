@@ -13,9 +13,8 @@ from tests.support.graphs import PlainGraph, plain_graphs
 
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.question.linking import linker
-from hopbench.retrieval.strategies.dual_level.communities import communities
-from hopbench.retrieval.strategies.dual_level.strategy import DualLevel
-from hopbench.retrieval.strategies.dual_level.wording import descriptions
+from hopbench.retrieval.strategies._dual_level_communities import communities, descriptions
+from hopbench.retrieval.strategies.dual_level import DualLevel
 from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.types import Counters, Question
 

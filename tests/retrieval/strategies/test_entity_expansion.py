@@ -13,8 +13,7 @@ from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from hopbench.retrieval.index import Batch, Index, Linker, Services
 from hopbench.retrieval.strategies.baselines import Vector
-from hopbench.retrieval.strategies.entity_expansion.stages import Expanded
-from hopbench.retrieval.strategies.entity_expansion.strategy import EntityExpansion
+from hopbench.retrieval.strategies.entity_expansion import EntityExpansion, Expanded
 from hopbench.retrieval.support.errors import ParameterError
 from hopbench.retrieval.types import Counters, Question, Ranking, Step
 

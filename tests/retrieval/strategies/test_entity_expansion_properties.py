@@ -13,7 +13,7 @@ from tests.support.graphs import PlainGraph
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.index import Batch
-from hopbench.retrieval.strategies.entity_expansion.strategy import EntityExpansion
+from hopbench.retrieval.strategies.entity_expansion import EntityExpansion
 from hopbench.retrieval.types import Counters, Question
 
 

@@ -28,8 +28,7 @@ from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RELATED_TO
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.question.linking import linker
-from hopbench.retrieval.strategies.expansion_queries.neighbourhood import proximity
-from hopbench.retrieval.strategies.expansion_queries.strategy import ExpansionQueries
+from hopbench.retrieval.strategies.expansion_queries import ExpansionQueries, proximity
 from hopbench.retrieval.support.errors import ParameterError
 from hopbench.retrieval.types import Counters, Question, Ranking, Step
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from tests.support.graphs import PlainGraph, graph_tables, hand_index, plain_gra
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.strategies.graph_expansion.strategy import GraphExpansion, graph_score, hybrid_score, penalty
+from hopbench.retrieval.strategies.graph_expansion import Expansion, GraphExpansion, evidence, hybrid_score, penalty
 from hopbench.retrieval.support.errors import ParameterError
 from hopbench.retrieval.types import Counters, Hit, Question, Ranking, Step
 
@@ -40,7 +41,9 @@ def test_the_penalty_of_a_depth(depth: int, linear: float, reciprocal: float) ->
     ],
 )
 def test_the_graph_scores_of_document_1(expected: float, similarity: float, path: float, depth: int, kind: str) -> None:
-    assert expected == pytest.approx(graph_score(similarity, path, depth, kind), abs=5e-4)
+    reached = Expansion([], {}, strengths=np.array([max(similarity, path)]), depths=np.array([depth]))
+    (score,) = evidence(reached, {hop: penalty(hop, kind) for hop in range(1, depth + 1)})
+    assert expected == pytest.approx(score, abs=5e-4)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.support.graphs import graph_tables, hand_index
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import GraphTables
 from hopbench.retrieval.index import Batch, Index, Services
-from hopbench.retrieval.strategies.kg2rag.strategy import KG2RAG
+from hopbench.retrieval.strategies.kg2rag import KG2RAG
 from hopbench.retrieval.support.errors import ParameterError
 from hopbench.retrieval.types import Counters, Question, Ranking, Step
 

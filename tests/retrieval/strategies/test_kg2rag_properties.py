@@ -12,8 +12,8 @@ from tests.support.entity_graphs import cosines_of, index_of, neighbours_of
 from tests.support.graphs import PlainGraph, plain_graphs
 
 from hopbench.retrieval.index import Batch
-from hopbench.retrieval.strategies.kg2rag.strategy import KG2RAG
-from hopbench.retrieval.strategies.kg2rag.trees import spanning_trees, stated_triples
+from hopbench.retrieval.strategies._kg2rag_expansion import spanning_trees, stated_triples
+from hopbench.retrieval.strategies.kg2rag import KG2RAG
 from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.types import Counters, Question
 

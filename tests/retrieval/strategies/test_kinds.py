@@ -15,8 +15,7 @@ from hopbench.retrieval.fitted import HASH_DIGITS, FittedOn, packed, question_ha
 from hopbench.retrieval.strategies.baselines import Vector
 from hopbench.retrieval.strategies.hoprank.scoring import shipped, to_json
 from hopbench.retrieval.strategies.hoprank.strategy import HopRank
-from hopbench.retrieval.strategies.kinds import LabelKind, kind_of
-from hopbench.retrieval.strategies.registry import make, preset, registry
+from hopbench.retrieval.strategies.registry import LabelKind, kind_of, make, preset, registry
 from hopbench.retrieval.support.errors import InputError
 
 TEXTS = ("Who founded Calden?", "Which river runs through Calden?", "Who made “The Tide”?")

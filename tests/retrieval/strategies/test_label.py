@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopbench.retrieval.strategies import label as module
-from hopbench.retrieval.strategies.label import HOP_FREE, Label, split_labels
-from hopbench.retrieval.strategies.names import BUILT_IN, tuned_names
+from hopbench.retrieval.strategies.label import BUILT_IN, HOP_FREE, Label, split_labels, tuned_names
 from hopbench.retrieval.strategies.registry import registry
 from hopbench.retrieval.support.errors import InputError
 
@@ -81,7 +80,7 @@ def test_the_names_are_those_of_the_registered_strategies() -> None:
 
 def test_names_load_no_strategy() -> None:
     """A shell completes labels while one types: scipy alone takes longer than all else together."""
-    code = "import sys; import hopbench.retrieval.strategies.names; print({'scipy', 'numpy'}.isdisjoint(sys.modules))"
+    code = "import sys; import hopbench.retrieval.strategies.label; print({'scipy', 'numpy'}.isdisjoint(sys.modules))"
 
     assert "True" == subprocess.check_output([sys.executable, "-c", code], text=True).strip()
 

@@ -201,8 +201,8 @@ def test_the_local_walk_gives_the_whole_ones_ranking_within_what_it_says_is_lost
 ) -> None:
     whole = make("pagerank").rank(Batch(index, ASKED), Counters())
     spent = Counters()
-    monkeypatch.setattr(pagerank, "WHOLE_EDGES", 0)
-    monkeypatch.setattr(pagerank, "LEAST", least)
+    monkeypatch.setattr(pagerank, "MAX_WHOLE_EDGES", 0)
+    monkeypatch.setattr(pagerank, "MIN_MASS", least)
 
     local = make("pagerank").rank(Batch(index, ASKED), spent)
 

@@ -12,7 +12,7 @@ from tests.support.sweeps import write_benchmark, write_sweep
 from hopbench.eval.sweep.plan import read_sweep
 from hopbench.retrieval.strategies.base import param
 from hopbench.retrieval.strategies.baselines import Vector
-from hopbench.retrieval.strategies.naming import aliases, field_named
+from hopbench.retrieval.strategies.parameters import aliases, field_named
 from hopbench.retrieval.strategies.registry import canonical_label, make, registry, resolve
 from hopbench.retrieval.support.errors import InputError, ParameterError, UnknownNameError, closest_name
 

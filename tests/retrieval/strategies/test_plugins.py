@@ -218,7 +218,7 @@ def test_a_plugin_that_cannot_be_read_is_told_and_its_trials_are_nobodys(
         "the plug-in again"
     ]
     here = plugin_settings(mine)
-    monkeypatch.setattr("hopbench.retrieval.plugins.identity._THIS_PROCESS", "another")
+    monkeypatch.setattr("hopbench.retrieval.plugins.code._THIS_PROCESS", "another")
     assert plugin_settings(mine) != here
     assert plugin_settings(make("bm25")) == {}
 

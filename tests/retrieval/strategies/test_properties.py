@@ -22,7 +22,7 @@ from tests.support.places import ROOT
 
 from hopbench.eval.trials.trial import run_trial
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
-from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.context import Budget
 from hopbench.retrieval.graph.stores.contents import export, fingerprint
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import FILL_TO, KEEP

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from hopbench.retrieval.plugins import groups
+from hopbench.retrieval.plugins import registry as groups
 from hopbench.retrieval.strategies import registry as module
 from hopbench.retrieval.strategies.base import Bounds, Strategy
 from hopbench.retrieval.strategies.baselines import Vector
-from hopbench.retrieval.strategies.graph_expansion.strategy import GraphExpansion
+from hopbench.retrieval.strategies.graph_expansion import GraphExpansion
 from hopbench.retrieval.strategies.label import HOP_FREE, WITHOUT_SOURCE, Label
 from hopbench.retrieval.strategies.pagerank import PageRank
 from hopbench.retrieval.strategies.registry import (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.metrics.answer_match import answer_f1, exact_match
 from hopbench.eval.types import Benchmark, PassageRanking
-from hopbench.retrieval.llm.structured import wire_schema
+from hopbench.retrieval.llm.endpoint import wire_schema
 
 if TYPE_CHECKING:
     import pandas as pd

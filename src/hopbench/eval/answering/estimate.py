@@ -18,8 +18,8 @@ from hopbench.eval.answering.judge.schedule import Scorer
 from hopbench.eval.answering.judge.standin import CHAT_TOKENS, CountingAsker, OneDirection
 from hopbench.eval.answering.reading import applicable
 from hopbench.eval.types import Benchmark
-from hopbench.retrieval.budget import Budget
-from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.context import Budget
+from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.graph.extract.model import PASSAGES_PER_CALL, opening, parts_of
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.question.model import ENTITIES, OTHER_NAMES, SUMMARY, TWO_LEVELS

@@ -9,8 +9,7 @@ from functools import cache
 from hopbench.eval.benchmarks.beir import Parsed
 from hopbench.eval.benchmarks.fields import Record, Rows
 from hopbench.eval.benchmarks.formats import Loader, detects, read_by, usable
-from hopbench.retrieval.plugins.groups import LOADERS
-from hopbench.retrieval.plugins.registry import Registry
+from hopbench.retrieval.plugins.registry import LOADERS, Registry
 from hopbench.retrieval.support.errors import InputError
 
 BUILT_IN: Mapping[str, str] = {

@@ -21,7 +21,7 @@ from hopbench.eval.benchmarks.files import first_character, read_lines
 from hopbench.eval.benchmarks.json_scores import number_value, read_scores
 from hopbench.eval.benchmarks.passages import Unique
 from hopbench.eval.benchmarks.records import read_records
-from hopbench.retrieval.foreign.answer import Answer
+from hopbench.retrieval.external import Answer
 from hopbench.retrieval.support.checksum import file_sum
 from hopbench.retrieval.support.errors import InputError
 

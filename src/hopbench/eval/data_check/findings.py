@@ -150,8 +150,10 @@ def _answers(benchmark: Benchmark) -> Iterator[Finding]:
 
 def _overlaps(benchmark: Benchmark) -> Iterator[Finding]:
     """Labels whose numbers were tuned on, or learned from, questions that are asked here."""
-    from hopbench.retrieval.strategies.kinds import kind_of  # loads scipy
-    from hopbench.retrieval.strategies.registry import resolve
+    from hopbench.retrieval.strategies.registry import (
+        kind_of,  # loads scipy
+        resolve,
+    )
 
     asked = fitted_on(benchmark)
     told: dict[tuple[Sequence[str], int], list[str]] = {}

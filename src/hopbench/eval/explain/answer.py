@@ -8,7 +8,7 @@ from functools import cached_property
 
 from hopbench.eval.trials.trial import to_passages
 from hopbench.eval.types import PassageRanking
-from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.errors import HopBenchError

@@ -10,7 +10,7 @@ from hopbench.eval.explain.answer import Answer, RankedPassage
 from hopbench.eval.explain.changes import Outcome, helpful, outcomes_of
 from hopbench.eval.explain.fates import Fate, Kind, rivals
 from hopbench.eval.explain.routes import EVERY_KIND, Routes
-from hopbench.retrieval.foreign.base import first_parts
+from hopbench.retrieval.external import first_parts
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies.base import KEEP
 

@@ -7,8 +7,7 @@ from functools import cache
 
 from hopbench.eval.metrics.base import Metric, MetricFamily
 from hopbench.retrieval.plugins.code import PluginCode
-from hopbench.retrieval.plugins.groups import METRICS
-from hopbench.retrieval.plugins.registry import Registry
+from hopbench.retrieval.plugins.registry import METRICS, Registry
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 Offer = tuple[Metric | MetricFamily, ...]

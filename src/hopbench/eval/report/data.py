@@ -17,8 +17,8 @@ from hopbench.eval.runs.schema import (
     StrategyEntry,
 )
 from hopbench.eval.types import Benchmark
-from hopbench.retrieval.strategies.kinds import InSample
 from hopbench.retrieval.strategies.label import Label
+from hopbench.retrieval.strategies.registry import InSample
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:

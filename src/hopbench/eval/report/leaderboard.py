@@ -9,7 +9,7 @@ from hopbench.eval.metrics import added_names, ragas_metrics
 from hopbench.eval.report.data import ReportData, is_hop_free, shown_interval
 from hopbench.eval.runs.schema import ComparisonEntry, figure
 from hopbench.eval.types import too_many_failed
-from hopbench.retrieval.strategies.kinds import InSample
+from hopbench.retrieval.strategies.registry import InSample
 
 METRIC_COLUMNS = (
     *("all_gold@10", "all_gold@5", "all_gold@2", "recall@5", "nDCG@10", "MRR"),

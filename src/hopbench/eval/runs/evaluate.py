@@ -17,13 +17,13 @@ from hopbench.eval.trials.key import TrialKey
 from hopbench.eval.trials.latency import measure_latency, measure_paced
 from hopbench.eval.trials.trial import Trial, TrialOutcome, batches
 from hopbench.eval.types import Benchmark
-from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.context import Budget
 from hopbench.retrieval.fitted import FittedOn, question_hash
 from hopbench.retrieval.graph.construction.builder import BuildRecord, Steps
 from hopbench.retrieval.graph.schema import SIMILAR_TO
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
-from hopbench.retrieval.strategies.kinds import InSample, LabelKind, kind_of
+from hopbench.retrieval.strategies.registry import InSample, LabelKind, kind_of
 from hopbench.retrieval.support.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ from hopbench.eval.files import read_table
 from hopbench.eval.metrics import score
 from hopbench.eval.trials.trial import run_trial
 from hopbench.eval.types import Benchmark
-from hopbench.retrieval.budget import Budget
-from hopbench.retrieval.chunking import chunk_passages
-from hopbench.retrieval.foreign.answer import Answer
-from hopbench.retrieval.foreign.recorded import Recorded
+from hopbench.retrieval.context import Budget
+from hopbench.retrieval.corpus import chunk_passages
+from hopbench.retrieval.external import Answer, Recorded
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.support.errors import InputError
 

@@ -10,7 +10,7 @@ from typing import Any, NotRequired, TypedDict, cast
 
 from hopbench.eval.answering.entries import ModelCosts, ModelEntries
 from hopbench.eval.metrics.summary import GroupMeans
-from hopbench.retrieval.strategies.kinds import InSample
+from hopbench.retrieval.strategies.registry import InSample
 
 RESULTS_SCHEMA = "hopbench.results/1"
 DETAILS_SCHEMA = "hopbench.details/1"

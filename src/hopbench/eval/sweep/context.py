@@ -18,7 +18,7 @@ from hopbench.eval.trials.latency import measure_latency
 from hopbench.eval.trials.ledger import TrialRecord
 from hopbench.eval.trials.trial import TrialOutcome, batches, prepare, run_trial
 from hopbench.eval.types import Benchmark
-from hopbench.retrieval.budget import Budget
+from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.collector import collector_paused

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from hopbench.eval.sweep.values import MOST_VALUES, Range, Scalar, Section
 from hopbench.retrieval.graph.construction.plan import build_numbers
 from hopbench.retrieval.strategies.label import Label
-from hopbench.retrieval.strategies.naming import by_field
+from hopbench.retrieval.strategies.parameters import by_field
 from hopbench.retrieval.strategies.registry import canonical_label, registry
 from hopbench.retrieval.support.errors import HopBenchError
 

@@ -18,7 +18,7 @@ from hopbench.eval.synthesize.generate import Made
 from hopbench.eval.synthesize.hardness import Searched, searched
 from hopbench.eval.synthesize.phrase import Wording
 from hopbench.retrieval.llm import LLM, Call, ask
-from hopbench.retrieval.llm.structured import wire_schema
+from hopbench.retrieval.llm.endpoint import wire_schema
 from hopbench.retrieval.text import tokens
 
 PROMPT_VERSION = "synthesize-1"

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.embedding.wordllama_model import WordLlamaEmbedder
+from hopbench.retrieval.embedding.models import WordLlamaEmbedder
 from hopbench.retrieval.index.memo import Memo
 from hopbench.retrieval.strategies.hoprank.words import Words
 from hopbench.retrieval.support.arithmetic import on_grid

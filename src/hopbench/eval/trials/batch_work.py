@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hopbench.eval.trials.trial import TrialOutcome, prepare, run_trial
 
 if TYPE_CHECKING:
-    from hopbench.retrieval.budget import Budget
+    from hopbench.retrieval.context import Budget
     from hopbench.retrieval.index import Batch
     from hopbench.retrieval.strategies.base import Strategy
 

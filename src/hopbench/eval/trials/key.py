@@ -12,7 +12,7 @@ from hopbench.eval.trials.version import code_version, plugin_settings
 from hopbench.retrieval.llm.endpoint import Asked
 
 if TYPE_CHECKING:
-    from hopbench.retrieval.budget import Budget
+    from hopbench.retrieval.context import Budget
     from hopbench.retrieval.index import Index
     from hopbench.retrieval.strategies.base import Strategy
 

@@ -20,9 +20,8 @@ from threadpoolctl import threadpool_limits
 
 from hopbench.eval.trials.ranking import rank_batch
 from hopbench.eval.trials.yardstick import VERSION, yardsticks
-from hopbench.retrieval.hits import DETAILED
 from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.types import Counters, Question, Ranking
+from hopbench.retrieval.types import DETAILED, Counters, Question, Ranking
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -9,13 +9,12 @@ from typing import Any
 
 from hopbench.eval.trials.ranking import rank_after_failure
 from hopbench.eval.types import PassageRanking
-from hopbench.retrieval.budget import Budget
-from hopbench.retrieval.hits import DETAILED, scored
+from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.collector import collector_paused
 from hopbench.retrieval.support.timing import once_apart
-from hopbench.retrieval.types import Counters, Hit, Question, Ranking
+from hopbench.retrieval.types import DETAILED, Counters, Hit, Question, Ranking, scored
 
 BATCH = 1000  # questions
 

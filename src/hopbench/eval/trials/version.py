@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hopbench.eval.metrics import metric_code
-from hopbench.retrieval.plugins.code import PluginCode, code_of, unreadable_lines
-from hopbench.retrieval.plugins.identity import PluginSettings, settings_of
+from hopbench.retrieval.plugins.code import PluginCode, PluginSettings, code_of, settings_of, unreadable_lines
 
 if TYPE_CHECKING:
     from hopbench.retrieval.strategies.base import Strategy

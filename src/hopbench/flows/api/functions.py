@@ -16,7 +16,7 @@ from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.models import ModelOptions
 from hopbench.flows.settings.options import RunOptions
 from hopbench.retrieval.bundle import read_bundle
-from hopbench.retrieval.foreign.function import Function, Retrieve
+from hopbench.retrieval.external import Function, Retrieve
 from hopbench.retrieval.llm.endpoint import asked_of
 from hopbench.retrieval.retriever import Retriever
 from hopbench.retrieval.strategies.base import Strategy

@@ -59,9 +59,8 @@ def _print_strategies(described: Mapping[str, dict[str, Any]]) -> None:
 
 def describe(strategy: type[Strategy]) -> dict[str, Any]:
     """A strategy as plain values: what it does, its edges, its parameters, its presets and where they come from."""
-    from hopbench.retrieval.strategies.kinds import kind_of
     from hopbench.retrieval.strategies.label import WITHOUT_SOURCE
-    from hopbench.retrieval.strategies.registry import make, preset, registry
+    from hopbench.retrieval.strategies.registry import kind_of, make, preset, registry
 
     tuned = preset(strategy.name)
     values = tuned.parameters if tuned else {}

@@ -27,12 +27,11 @@ from hopbench.flows.graph.build import open_index
 from hopbench.flows.run.folder import RunFolder
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
+from hopbench.retrieval.external import FOREIGN
 from hopbench.retrieval.fitted import question_hash
-from hopbench.retrieval.foreign.base import FOREIGN
 from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.strategies.kinds import InSample, kind_of
 from hopbench.retrieval.strategies.label import Label
-from hopbench.retrieval.strategies.registry import make, remade
+from hopbench.retrieval.strategies.registry import InSample, kind_of, make, remade
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:

@@ -109,7 +109,7 @@ class RunContext:
 
     def run(self, unit: Unit) -> UnitOutcome:
         """Rank one unit."""
-        from hopbench.retrieval.budget import Budget
+        from hopbench.retrieval.context import Budget
 
         return run_unit(unit, self.strategies[unit.label], self._batch(unit.part), Budget())  # type: ignore[arg-type]
 

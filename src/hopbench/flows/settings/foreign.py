@@ -15,8 +15,7 @@ from hopbench.retrieval.support.errors import InputError
 if TYPE_CHECKING:
     from hopbench.eval.trials.trial import TrialOutcome
     from hopbench.eval.types import Benchmark
-    from hopbench.retrieval.foreign.base import Foreign
-    from hopbench.retrieval.foreign.function import Function
+    from hopbench.retrieval.external import ExternalRetriever, Function
     from hopbench.retrieval.index import Index
     from hopbench.retrieval.strategies.base import Strategy
     from hopbench.retrieval.types import Question
@@ -47,9 +46,9 @@ def _refuse_taken(flag: str, name: str) -> None:
 
 def foreign_labels(
     runs: Sequence[str], retrievers: Sequence[str], functions: Mapping[str, Function], changes: Sequence[str]
-) -> dict[str, Foreign]:
+) -> dict[str, ExternalRetriever]:
     """The labels that the flags name, and `functions` as they are, with the changes of `--set NAME.field=value`."""
-    found: dict[str, Foreign] = {}
+    found: dict[str, ExternalRetriever] = {}
     for text in runs:
         name, place = named("--runs", text)
         _add(found, "--runs", recorded_labels(name, place))
@@ -70,7 +69,7 @@ def foreign_labels(
     return dict(_changed(label, strategy, changes) for label, strategy in found.items())
 
 
-def recorded_labels(name: str, place: str) -> dict[str, Foreign]:
+def recorded_labels(name: str, place: str) -> dict[str, ExternalRetriever]:
     """The label of a file of rankings; of an earlier run's folder, `NAME:LABEL` for each of its labels.
 
     `FOLDER:LABEL` takes that one label alone, and calls it NAME; so is the only label of a folder called.
@@ -102,7 +101,7 @@ def of_ours(changes: Sequence[str], foreign: Iterable[str]) -> list[str]:
 def check_foreign(strategies: Mapping[str, Strategy], benchmark: Benchmark) -> None:
     """Raise InputError for a run of other questions or other passages."""
     from hopbench.eval.runs.foreign import refuse_other_benchmark
-    from hopbench.retrieval.foreign.recorded import Recorded
+    from hopbench.retrieval.external import Recorded
 
     for label, strategy in strategies.items():
         if isinstance(strategy, Recorded):
@@ -111,7 +110,7 @@ def check_foreign(strategies: Mapping[str, Strategy], benchmark: Benchmark) -> N
 
 def tie_notes(strategies: Mapping[str, Strategy]) -> list[str]:
     """A line for each run whose file has passages of equal scores."""
-    from hopbench.retrieval.foreign.recorded import Recorded
+    from hopbench.retrieval.external import Recorded
 
     return [
         f"--runs {label}: {one.ties:,} {'tie' if one.ties == 1 else 'ties'}, ordered as trec_eval orders them (by id, "
@@ -123,10 +122,10 @@ def tie_notes(strategies: Mapping[str, Strategy]) -> list[str]:
 
 def close_foreign(strategies: Iterable[Strategy]) -> None:
     """Close the connections of endpoints."""
-    from hopbench.retrieval.foreign.base import Foreign
+    from hopbench.retrieval.external import ExternalRetriever
 
     for strategy in strategies:
-        if isinstance(strategy, Foreign):
+        if isinstance(strategy, ExternalRetriever):
             strategy.close()
 
 
@@ -134,10 +133,9 @@ def changed_answers(
     strategies: Mapping[str, Strategy], trials: Mapping[str, TrialOutcome], questions: Sequence[Question], index: Index
 ) -> list[str]:
     """A warning for each endpoint that answers one question of the finished run otherwise when it is asked again."""
-    from hopbench.retrieval.foreign.endpoint import Endpoint
-    from hopbench.retrieval.hits import DETAILED
+    from hopbench.retrieval.external_endpoint import Endpoint
     from hopbench.retrieval.index import Batch
-    from hopbench.retrieval.types import Counters
+    from hopbench.retrieval.types import DETAILED, Counters
 
     found = []
     for label, strategy in strategies.items():
@@ -161,16 +159,15 @@ def absolute_run(text: str) -> str:
     return f"{name}={Path(place).absolute()}"
 
 
-def _add(found: dict[str, Foreign], flag: str, more: Mapping[str, Foreign]) -> None:
+def _add(found: dict[str, ExternalRetriever], flag: str, more: Mapping[str, ExternalRetriever]) -> None:
     for label, strategy in more.items():
         if label in found:
             raise InputError(f"{flag} {label}: two retrievers have that name: give each a name of its own")
         found[label] = strategy
 
 
-def _endpoint(name: str, url: str) -> Foreign:
-    from hopbench.retrieval.foreign.endpoint import Endpoint
-    from hopbench.retrieval.foreign.http import check_url
+def _endpoint(name: str, url: str) -> ExternalRetriever:
+    from hopbench.retrieval.external_endpoint import Endpoint, check_url
 
     return Endpoint(url=check_url(url, f"--retriever {name}"), headers=headers_of(name, os.environ))
 
@@ -207,10 +204,10 @@ def _headers(text: str, variable: str) -> dict[str, str]:
     return dict(value)
 
 
-def _changed(label: str, strategy: Foreign, changes: Sequence[str]) -> tuple[str, Foreign]:
+def _changed(label: str, strategy: ExternalRetriever, changes: Sequence[str]) -> tuple[str, ExternalRetriever]:
     """The label and its strategy with the changes that name it, which the label shows."""
     from hopbench.retrieval.strategies.label import Label
-    from hopbench.retrieval.strategies.naming import field_named
+    from hopbench.retrieval.strategies.parameters import field_named
     from hopbench.retrieval.strategies.registry import parse_value
 
     values: dict[str, str] = {}

@@ -28,7 +28,7 @@ from hopbench.retrieval.support.errors import InputError, UnknownNameError
 if TYPE_CHECKING:
     from hopbench.eval.types import Benchmark
     from hopbench.flows.settings.home import Home
-    from hopbench.retrieval.embedding import Embedder
+    from hopbench.retrieval.embedding.base import Embedder
     from hopbench.retrieval.graph.construction.plan import GraphPlan
     from hopbench.retrieval.graph.stores.base import GraphStore
     from hopbench.retrieval.llm import LLM
@@ -237,7 +237,8 @@ class GraphOptions:
         if self.triples and not self.triples.is_file():
             what = "that is no regular file" if self.triples.exists() else "there is no such file"
             raise InputError(f"--triples {self.triples}: {what}: name a JSONL file of triples")
-        from hopbench.retrieval.embedding import EmbeddingCache, get_embedder  # loads numpy
+        from hopbench.retrieval.embedding.cache import EmbeddingCache  # loads numpy
+        from hopbench.retrieval.embedding.factory import get_embedder
 
         return get_embedder(self.embedder, EmbeddingCache(home.embeddings))
 
@@ -255,7 +256,7 @@ class GraphOptions:
 
             return recogniser()
         from hopbench.retrieval.graph.construction.extraction import extractors  # loads pandas
-        from hopbench.retrieval.plugins.identity import stamp
+        from hopbench.retrieval.plugins.code import stamp
 
         extractors().get(extractor)  # refuses a broken plug-in
         return stamp(extractors().code_of(extractor))

@@ -13,7 +13,7 @@ from hopbench.retrieval.support.errors import IncompleteError, InputError, Unkno
 
 if TYPE_CHECKING:
     from hopbench.eval.answering.reading import Reading
-    from hopbench.retrieval.embedding import Embedder
+    from hopbench.retrieval.embedding.base import Embedder
     from hopbench.retrieval.index import Index
     from hopbench.retrieval.llm import LLM, CallLedger, Endpoint
     from hopbench.retrieval.llm.endpoint import Asked

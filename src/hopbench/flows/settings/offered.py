@@ -53,8 +53,8 @@ def _extractors() -> Offer:
 
 
 def _embedders() -> Offer:
-    from hopbench.retrieval.embedder_names import BUILT_IN, EXAMPLES
-    from hopbench.retrieval.plugins.groups import EMBEDDERS, offered_names
+    from hopbench.retrieval.embedding import BUILT_IN, EXAMPLES
+    from hopbench.retrieval.plugins.registry import EMBEDDERS, offered_names
 
     names = list(dict.fromkeys([*BUILT_IN, *offered_names(EMBEDDERS)]))
     alone = [name for name in names if name not in EXAMPLES]
@@ -63,7 +63,7 @@ def _embedders() -> Offer:
 
 def _labels() -> Offer:
     """Labels, with the words for several of them; parameters in brackets and a reranker may follow a name."""
-    from hopbench.retrieval.strategies.names import strategy_names, tuned_names
+    from hopbench.retrieval.strategies.label import strategy_names, tuned_names
 
     names = strategy_names()
     tuned = [f"{name}:tuned" for name in tuned_names()]
@@ -72,7 +72,7 @@ def _labels() -> Offer:
 
 
 def _changes() -> Offer:
-    from hopbench.retrieval.strategies.names import strategy_names
+    from hopbench.retrieval.strategies.label import strategy_names
 
     return Offer((), others={"strategy.field=value": rf"^({_any(strategy_names())})\.\w+=.+$"})
 

@@ -16,7 +16,7 @@ from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from hopbench.eval.runs.targets import Target
-    from hopbench.retrieval.foreign.function import Function
+    from hopbench.retrieval.external import Function
     from hopbench.retrieval.strategies.base import Strategy
 
 RUNNERS = ("threads", "processes", "dask")

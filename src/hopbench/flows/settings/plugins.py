@@ -30,7 +30,7 @@ def registries() -> dict[str, Registry[Any]]:
     from hopbench.eval.metrics import catalogue
     from hopbench.retrieval.embedding.factory import embedders
     from hopbench.retrieval.graph.construction.extraction import extractors
-    from hopbench.retrieval.strategies.catalogue import registry
+    from hopbench.retrieval.strategies.registry import registry
     from hopbench.retrieval.strategies.reranker import rerankers
 
     return {

@@ -45,7 +45,7 @@ def open_store(engine: str, namespace: str, home: Home) -> GraphStore:
 
 def open_mapped(mapping: Path, plan: GraphPlan, home: Home) -> GraphStore:
     """A Neo4j graph that was built elsewhere, read under the names in `mapping`."""
-    from hopbench.retrieval.chunking import chunk_passages
+    from hopbench.retrieval.corpus import chunk_passages
     from hopbench.retrieval.graph.stores.graph_mapping import load_mapping
     from hopbench.retrieval.graph.stores.mapped_store import MappedStore
     from hopbench.retrieval.graph.stores.neo4j_connection import Connection

@@ -38,7 +38,8 @@ def trial_note(plan: SweepPlan, candidate: Candidate, context: TrialContext, rec
 
 def kind(candidate: Candidate) -> str:
     """A configuration that the search varied is being tuned; any other has its label's kind."""
-    from hopbench.retrieval.strategies.kinds import TUNED, kind_of
+    from hopbench.retrieval.strategies.label import TUNED
+    from hopbench.retrieval.strategies.registry import kind_of
 
     return TUNED if candidate.varied else kind_of(candidate.label, candidate.strategy).kind
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from hopbench.eval.sweep.results import Result
     from hopbench.eval.sweep.selection import Selection
     from hopbench.eval.trials.ledger import Ledger
-    from hopbench.retrieval.embedding import Embedder
+    from hopbench.retrieval.embedding.base import Embedder
 
 TABLE_FILE = "trials.parquet"
 BEST_FILE = "best.yaml"

@@ -16,7 +16,7 @@ from hopbench.retrieval.support.errors import InputError
 if TYPE_CHECKING:
     from hopbench.eval.sweep.candidate import Build
     from hopbench.eval.sweep.plan import SweepPlan
-    from hopbench.retrieval.embedding import Embedder
+    from hopbench.retrieval.embedding.base import Embedder
 
 
 def graph_options(plan: SweepPlan, dataset: str, build: Build) -> GraphOptions:
@@ -64,7 +64,8 @@ def shares_questions(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Ma
     """What the set to report on has in common with those that choose the winner; None for nothing."""
     if plan.report_on is None:
         return None
-    from hopbench.retrieval.strategies.kinds import TUNED, LabelKind  # loads scipy
+    from hopbench.retrieval.strategies.label import TUNED  # loads scipy
+    from hopbench.retrieval.strategies.registry import LabelKind
 
     reported = fitted_on(benchmarks[plan.report_on])
     chosen_on = LabelKind(TUNED, tuple(fitted_on(benchmarks[name]) for name in plan.datasets))

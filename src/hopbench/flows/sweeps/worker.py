@@ -80,7 +80,7 @@ class SweepContext:
 
     def run(self, unit: TrialUnit) -> dict[int, UnitOutcome]:
         """Rank a batch with each strategy; of a hit, only the scored fields come back."""
-        from hopbench.retrieval.budget import Budget
+        from hopbench.retrieval.context import Budget
 
         result = {}
         for number, strategy in unit.strategies.items():

@@ -14,8 +14,8 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import Field
 
-from hopbench.retrieval.adapters.passages import Found, ask, first_of_each
-from hopbench.retrieval.foreign.function import Retrieve
+from hopbench.retrieval.adapters import Found, ask, first_of_each
+from hopbench.retrieval.external import Retrieve
 
 
 def from_langchain(retriever: BaseRetriever, id_field: str = "_id") -> Retrieve:

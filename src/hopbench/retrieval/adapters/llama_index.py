@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from hopbench.retrieval.adapters.passages import Found, ask, first_of_each
-from hopbench.retrieval.foreign.function import Retrieve
+from hopbench.retrieval.adapters import Found, ask, first_of_each
+from hopbench.retrieval.external import Retrieve
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.base import Strategy
 

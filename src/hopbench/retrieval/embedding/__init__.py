@@ -1,6 +1,16 @@
-from hopbench.retrieval.embedding.base import Embedder, Vectors
-from hopbench.retrieval.embedding.cache import EmbeddingCache
-from hopbench.retrieval.embedding.cached import CachedEmbedder
-from hopbench.retrieval.embedding.factory import get_embedder
+"""Embedders, and the table of built-in ones, which loads none of them."""
 
-__all__ = ["CachedEmbedder", "Embedder", "EmbeddingCache", "Vectors", "get_embedder"]
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+BUILT_IN: Mapping[str, str] = {
+    "wordllama": "hopbench.retrieval.embedding.models:WordLlamaEmbedder",
+    "minilm": "hopbench.retrieval.embedding.models:MiniLMEmbedder",
+    "fastembed": "hopbench.retrieval.embedding.models:FastEmbedEmbedder",
+    "openai": "hopbench.retrieval.embedding.openai_endpoint:OpenAIEmbedder",
+}
+"""Name → `module:class`; an entry point of a package has the same form."""
+
+EXAMPLES: Mapping[str, str] = {"fastembed": "BAAI/bge-small-en-v1.5", "openai": "text-embedding-3-small"}
+"""A model for each built-in embedder that needs one after a colon."""

@@ -5,7 +5,7 @@ lost connections and the statuses 408, 409, 429 and 5xx, with growing pauses, an
 model's limit (8,191 tokens for OpenAI's) is cut or refused by the endpoint; HopBench's chunks stay below 1,200.
 
 The name includes the endpoint, since two servers may serve different models under one name. Endpoints need not repeat
-their bytes exactly; the cache makes the first answer the lasting one. The synonym threshold is document 4's .7, not
+their bytes exactly; the cache makes the first answer the lasting one. The synonym threshold is ADR-041's 0.7, not
 measured for these models.
 """
 

@@ -1,17 +1,19 @@
 """The gate through which every call to a language model goes: cached, counted, within the budget.
 
 All state lives on one event loop in a thread of its own, so that callers may be plain functions, coroutines on any
-loop, or libraries (instructor, RAGAS) that hold what they take for openai's client.
+loop, or libraries (instructor, RAGAS) that use it as openai's client. `ask` sends many calls at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,11 +21,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hopbench.retrieval.llm.adaptation import Adapted, known
 from hopbench.retrieval.llm.cache import InFlightCalls, ReplyCache, request_key
 from hopbench.retrieval.llm.endpoint import Endpoint
-from hopbench.retrieval.llm.faults import LLMError
-from hopbench.retrieval.llm.ledger import CallLedger, CallRecord, CallUsage
-from hopbench.retrieval.llm.patience import Settings
-from hopbench.retrieval.llm.replies import limit_of, read
-from hopbench.retrieval.llm.scope import Scope, current_scope
+from hopbench.retrieval.llm.faults import LLMError, Settings
+from hopbench.retrieval.llm.ledger import (
+    BudgetReached,
+    CallLedger,
+    CallRecord,
+    CallUsage,
+    Scope,
+    current_scope,
+    thinking_tokens,
+)
+from hopbench.retrieval.llm.replies import limit_of, parsed, read
 from hopbench.retrieval.llm.sending import Sender, openai_client
 from hopbench.retrieval.text.model_tokens import count_tokens
 
@@ -163,7 +171,7 @@ class LLM:
         """The reply in the cache, with its row in the ledger."""
         if self._cache is None:
             return None
-        reply = self._cache.get(key) or self._cache.get(self._earlier_key(chat, scope, key))
+        reply = self._cache.get(key)
         if reply is None:
             return None
         from openai.types.chat import ChatCompletion
@@ -172,13 +180,6 @@ class LLM:
         completion = read(ChatCompletion.construct(**reply), chat)
         completion.__dict__["from_cache"] = True
         return completion
-
-    def _earlier_key(self, chat: Mapping[str, Any], scope: Scope, key: str) -> str:
-        """The key under which versions up to 2026-11 stored replies of models that are sent max_completion_tokens."""
-        wire = self._wire(chat)
-        limit = {"max_completion_tokens": wire.pop("max_tokens", None)}
-        wire.pop("temperature", None)
-        return f"{self._request_key(wire | limit, scope)}-{key.rpartition('-')[2]}"
 
     def _account(self, scope: Scope) -> tuple[str, str, str, str]:
         return scope.purpose, scope.sample, self.endpoint.base_url, self.endpoint.model
@@ -205,3 +206,98 @@ def _charged(completion: ChatCompletion, scope: Scope) -> ChatCompletion:
     usage = completion.usage
     scope.charge(usage.prompt_tokens if usage else 0, usage.completion_tokens if usage else 0)
     return completion
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request. `schema` (JSON schema of an object) asks for structured output; `version` is the prompt's."""
+
+    purpose: str
+    messages: Sequence[Mapping[str, str]]
+    schema: Mapping[str, Any] | None = None
+    max_tokens: int = 1024
+    temperature: float = 0.0
+    sample: str = ""
+    repeat: int = 0
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The outcome of a call: `text`, `value` (the parsed JSON if a schema was given) and its cost, or a `failure`.
+
+    Tokens are those of the reply, also where it comes from the cache; `tokens_cached` is the part of the prompt that
+    the endpoint had cached, `tokens_thinking` the part of `tokens_out` that was thinking, which `text` does not have.
+    `failure` begins with its kind (see `LLMError`).
+    """
+
+    text: str = ""
+    value: Any = None
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0
+    tokens_thinking: int = 0
+    seconds: float = 0.0
+    from_cache: bool = False
+    failure: str | None = None
+
+
+def ask(llm: LLM, calls: Sequence[Call]) -> list[Reply]:
+    """The replies to all calls, in their order. Equal calls of one sample and repeat are told apart by occurrence."""
+    if not calls:
+        return []
+    scopes: dict[tuple[str, str, int, str], Scope] = {}
+    work = []
+    for call in calls:
+        whose = (call.purpose, call.sample, call.repeat, call.version)
+        scope = scopes.setdefault(whose, Scope(*whose))
+        chat = chat_arguments(llm.endpoint, call)
+        work.append((chat, scope, llm.key_of(chat, scope)))
+
+    async def together() -> list[Reply]:
+        return await asyncio.gather(*(_reply(llm, *one) for one in work))
+
+    future = llm.submit(together())
+    try:
+        return future.result()
+    except BaseException:  # Ctrl-C reaches this thread, not the one that works
+        future.cancel()
+        raise
+
+
+def chat_arguments(endpoint: Endpoint, call: Call) -> dict[str, Any]:
+    """The arguments of `create` for a call. What an endpoint refuses of them, the gate replaces."""
+    limit = endpoint.completion_tokens or call.max_tokens
+    chat: dict[str, Any] = {"messages": list(call.messages), "max_tokens": limit, "temperature": call.temperature}
+    if endpoint.reasoning_effort:
+        chat["reasoning_effort"] = endpoint.reasoning_effort
+    if call.schema is not None:
+        form = {"name": re.sub(r"\W+", "_", call.purpose), "schema": call.schema, "strict": True}
+        chat["response_format"] = {"type": "json_schema", "json_schema": form}
+    return chat
+
+
+async def _reply(llm: LLM, chat: dict[str, Any], scope: Scope, key: str) -> Reply:
+    begun = time.perf_counter()
+    try:
+        completion = await llm.answer(chat, scope, key)
+    except LLMError as error:
+        return Reply(seconds=time.perf_counter() - begun, failure=str(error))
+    except BudgetReached as error:
+        return Reply(seconds=time.perf_counter() - begun, failure=f"budget reached: {error}")
+    return _reply_of(completion, "response_format" in chat, time.perf_counter() - begun)
+
+
+def _reply_of(completion: ChatCompletion, structured: bool, seconds: float) -> Reply:
+    text, usage = completion.choices[0].message.content or "", completion.usage
+    details = usage.prompt_tokens_details if usage else None
+    return Reply(
+        text,
+        parsed(text) if structured else None,
+        usage.prompt_tokens if usage else 0,
+        usage.completion_tokens if usage else 0,
+        (details.cached_tokens or 0) if details else 0,
+        thinking_tokens(completion),
+        seconds,
+        bool(completion.__dict__.get("from_cache")),
+    )

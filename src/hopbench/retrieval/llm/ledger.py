@@ -1,6 +1,7 @@
-"""The cost of calls to language models: a row per call in SQLite, totals by purpose, and a cap in dollars.
+"""The ledger of calls to language models: a row per call in SQLite, totals by purpose, and a cap in dollars.
 
-Prices are those of `hopbench.retrieval.llm.prices`; the cost of a model without a price is unknown (None), never 0.
+Prices are those of `hopbench.retrieval.llm.endpoint`; the cost of a model without a price is unknown (None), never 0.
+A call's scope says whose it is, and which of several equal requests it is in the cache.
 """
 
 from __future__ import annotations
@@ -8,17 +9,18 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-import sqlite3
 import threading
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import astuple, dataclass
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hopbench.retrieval.llm.cache import connect, explained
-from hopbench.retrieval.llm.prices import price_of
+from hopbench.retrieval.llm.endpoint import price_of
 from hopbench.retrieval.support.errors import IncompleteError
 
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ sample TEXT NOT NULL, endpoint TEXT NOT NULL, model TEXT NOT NULL, tokens_in INT
 tokens_out INTEGER NOT NULL, tokens_cached INTEGER NOT NULL, usd REAL, seconds REAL NOT NULL,
 attempts INTEGER NOT NULL, throttled INTEGER NOT NULL, outcome TEXT NOT NULL,
 tokens_thinking INTEGER NOT NULL DEFAULT 0)"""
-_ADDED = "ALTER TABLE calls ADD COLUMN tokens_thinking INTEGER NOT NULL DEFAULT 0"  # to a file of an older version
 _TOTALS = """SELECT purpose, count(*), sum(outcome = 'cached'), sum(outcome NOT IN ('ok', 'cached')), sum(attempts),
 sum(throttled), sum(tokens_in), sum(tokens_out), sum(tokens_cached), sum(tokens_thinking), sum(usd), count(usd),
 sum(seconds)
@@ -133,13 +134,6 @@ class CallLedger:
             if file is not None:
                 file.parent.mkdir(parents=True, exist_ok=True)
             self._connection = connect(file or ":memory:", _SCHEMA)
-            self._add_column()
-
-    def _add_column(self) -> None:
-        columns = [row[1] for row in self._connection.execute("PRAGMA table_info(calls)")]
-        if "tokens_thinking" not in columns:
-            with suppress(sqlite3.OperationalError):  # another process was first
-                self._connection.execute(_ADDED)
 
     @asynccontextmanager
     async def reserve(self, model: str, tokens_in: int, tokens_out: int) -> AsyncIterator[None]:
@@ -202,3 +196,50 @@ def _reached(budget: float, spent: float, worst: float) -> str:
         remedy = f"the same command goes on with a --budget of over ${worst:.4f}"
     state = f"the budget of ${budget:g} is reached: ${spent:.4f} spent, the next call may cost ${worst:.4f}"
     return f"{state}. What is finished is kept: {remedy}"
+
+
+@dataclass
+class Scope:
+    """One sample's calls for one purpose, with their totals (an answer from the cache counts like a fresh one).
+
+    `version` is the prompt's; `repeat` numbers repetitions that must not share answers.
+    """
+
+    purpose: str = "other"
+    sample: str = ""
+    repeat: int = 0
+    version: str = ""
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    _seen: Counter[str] = field(default_factory=Counter)
+
+    def occurrence(self, request: str) -> int:
+        """How often this scope has sent the same request before: 0, 1, …"""
+        self._seen[request] += 1
+        return self._seen[request] - 1
+
+    def charge(self, tokens_in: int, tokens_out: int) -> None:
+        """Count a call."""
+        self.calls += 1
+        self.tokens_in += tokens_in
+        self.tokens_out += tokens_out
+
+
+_CURRENT: ContextVar[Scope | None] = ContextVar("hopbench_llm_scope", default=None)
+
+
+@contextmanager
+def calling(*, purpose: str, sample: str = "", repeat: int = 0, version: str = "") -> Iterator[Scope]:
+    """Calls made inside (also by tasks started inside) belong to this purpose, sample, repeat and prompt version."""
+    scope = Scope(purpose, sample, repeat, version)
+    token = _CURRENT.set(scope)
+    try:
+        yield scope
+    finally:
+        _CURRENT.reset(token)
+
+
+def current_scope() -> Scope:
+    """The innermost `calling`; a scope of its own for a call outside any."""
+    return _CURRENT.get() or Scope()

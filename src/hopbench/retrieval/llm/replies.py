@@ -1,17 +1,16 @@
-"""Reads replies: the answer without the thinking before it, JSON within fences and words, usage where it is missing.
+"""Parsing of replies: the answer without the thinking before it, JSON within fences and words, missing usage counted.
 
-The one reader for all callers: strategies, reader, extractor, judge, and libraries that hold the gate's client.
+The one parser for all callers: strategies, reader, extractor, judge, and libraries that hold the gate's client.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hopbench.retrieval.llm.faults import LLMError, from_body
-from hopbench.retrieval.llm.json_text import find_value, parsed, problem_of
-from hopbench.retrieval.llm.thinking import split_thinking
 from hopbench.retrieval.text.model_tokens import count_tokens
 
 if TYPE_CHECKING:
@@ -185,3 +184,149 @@ def _form_error(completion: Any) -> str | None:
     if not all(count is None or (isinstance(count, int) and count >= 0) for count in counts):
         return "usage has no counts of tokens"
     return None
+
+
+_NAMES = r"(?:seed:)?think(?:ing)?|thoughts?|reasoning"
+_OPENING = re.compile(rf"<(?:{_NAMES})>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|START_THINKING\|>", re.IGNORECASE)
+_CLOSING = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>|<\|END_THINKING\|>", re.IGNORECASE)
+# OpenAI's harmony format, which some servers pass on as it is, or without its marks (`analysis…assistantfinal…`).
+_FINAL = re.compile(r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
+_ANALYSIS = re.compile(r"<\|channel\|>\s*(?:analysis|commentary)\b[^<]*<\|message\|>")
+_BARE_FINAL = re.compile(r"\s*analysis.*?assistantfinal", re.DOTALL)
+_MARKS = re.compile(r"<\|[\w ]+\|>")  # that end a turn or begin the answer
+
+
+def split_thinking(reply: str) -> tuple[str, str]:
+    """Thinking and answer. A reply that is JSON, or has no mark, is all answer; a block without end is all thinking.
+
+    >>> split_thinking("<think>It asks for a town.</think> Torvik")
+    ('It asks for a town.', 'Torvik')
+    """
+    reply = reply.lstrip("\ufeff")
+    if _is_json(reply):
+        return "", reply
+    for split in (_harmony, _blocks):
+        thinking, answer = split(reply)
+        if thinking or answer != reply:
+            return thinking.strip(), _MARKS.sub("", answer).strip().lstrip("\ufeff")
+    return "", reply
+
+
+def _is_json(text: str) -> bool:
+    """A mark within JSON is part of a text that it quotes."""
+    try:
+        json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _harmony(reply: str) -> tuple[str, str]:
+    final = list(_FINAL.finditer(reply))
+    if final:
+        return _MARKS.sub(" ", reply[: final[-1].start()]), reply[final[-1].end() :]
+    if bare := _BARE_FINAL.match(reply):
+        return bare[0], reply[bare.end() :]
+    if analysis := _ANALYSIS.search(reply):
+        return reply[analysis.end() :], reply[: analysis.start()].removeprefix("<|start|>assistant")
+    return "", reply
+
+
+def _blocks(reply: str) -> tuple[str, str]:
+    """Blocks between marks; the opening mark may be in the prompt's template, so the reply has the closing one only."""
+    thinking, answer, at = [], [], 0
+    while opening := _OPENING.search(reply, at):
+        answer.append(reply[at : opening.start()])
+        closing = _CLOSING.search(reply, opening.end())
+        thinking.append(reply[opening.end() : closing.start() if closing else len(reply)])
+        at = closing.end() if closing else len(reply)
+    answer.append(reply[at:])
+    rest = "".join(answer)
+    closings = list(_CLOSING.finditer(rest))
+    if closings:
+        thinking.append(rest[: closings[-1].start()])
+        rest = rest[closings[-1].end() :]
+    return "\n".join(block.strip() for block in thinking), rest
+
+
+_FENCE = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL)
+_DECODER = json.JSONDecoder(strict=False)  # models write line ends into texts
+_START = re.compile(r"[{\[]")
+_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
+
+
+def parsed(text: str) -> Any:
+    """The JSON that a text is, fenced or not. Raises ValueError."""
+    fenced = _FENCE.fullmatch(text)
+    return _DECODER.decode(fenced[1] if fenced else text)
+
+
+def find_value(text: str, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
+    """The last value in a text that has the form of the schema; without one, the problem of the last value."""
+    problem: str | None = "no JSON"
+    for source in (text, _TRAILING_COMMA.sub(lambda match: match[1] or "", text)):
+        for found in reversed(list(_values(source))):
+            for value in (found, *(found if isinstance(found, list) and len(found) == 1 else ())):
+                known = _known_fields(value, schema, schema.get("$defs", {}))
+                error = form_problem(known, schema)
+                if error is None:
+                    return known, None
+                problem = error if problem == "no JSON" else problem
+    return None, problem
+
+
+def problem_of(text: str) -> tuple[bool, str] | None:
+    """Whether the JSON in a text ends too early, and what is wrong with it; None where it can be parsed."""
+    start = _START.search(text)
+    try:
+        _DECODER.raw_decode(text, start.start() if start else 0)
+    except json.JSONDecodeError as error:
+        early = start is not None and (error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"))
+        return early, f"no JSON ({error.msg} at {error.pos})"
+    except RecursionError:
+        return False, "no JSON (it is nested too deeply)"
+    return None
+
+
+def form_problem(value: Any, schema: Mapping[str, Any]) -> str | None:
+    """Where and how a value differs from the schema; None where it has its form."""
+    import jsonschema
+
+    error = next(jsonschema.Draft202012Validator(schema).iter_errors(value), None)
+    return None if error is None else f"{error.json_path}: {error.message[:200]}"
+
+
+def _values(text: str) -> Iterator[Any]:
+    """The outermost objects and lists in a text, in their order."""
+    try:
+        whole = _DECODER.decode(text.strip())
+        text = whole if isinstance(whole, str) else text  # JSON that was written as a JSON text once more
+    except (ValueError, RecursionError):
+        pass
+    at = 0
+    while start := _START.search(text, at):
+        try:
+            value, at = _DECODER.raw_decode(text, start.start())
+        except ValueError:
+            at = start.end()
+        except RecursionError:
+            return
+        else:
+            yield value
+
+
+def _known_fields(value: Any, schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:
+    """The value without the fields that a closed object of the schema does not have."""
+    if "$ref" in schema:
+        return _known_fields(value, definitions.get(schema["$ref"].rpartition("/")[2], {}), definitions)
+    if isinstance(value, list):
+        return [_known_fields(one, schema.get("items") or {}, definitions) for one in value]
+    fields = schema.get("properties")
+    if not isinstance(value, dict) or fields is None:
+        return value
+    closed = schema.get("additionalProperties") is False
+    return {
+        name: _known_fields(part, fields.get(name, {}), definitions)
+        for name, part in value.items()
+        if name in fields or not closed
+    }

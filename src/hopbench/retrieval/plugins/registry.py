@@ -1,14 +1,41 @@
-"""One registry for every kind of plug-in: the built-in ones and those of installed packages, loaded when first used."""
+"""Registry of plug-ins of every kind: built-in ones and those that installed packages offer, loaded when first used.
+
+Reading the names of a group imports no package.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import EntryPoint
-from typing import Generic, TypeVar
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from hopbench.retrieval.plugins.code import PluginCode, plugin_code
-from hopbench.retrieval.plugins.groups import offered, package_of
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    from hopbench.retrieval.plugins.code import PluginCode
+
+STRATEGIES = "hopbench.strategies"
+METRICS = "hopbench.metrics"
+LOADERS = "hopbench.loaders"
+EMBEDDERS = "hopbench.embedders"
+RERANKERS = "hopbench.rerankers"
+EXTRACTORS = "hopbench.extractors"
+
+
+def offered(group: str) -> list[EntryPoint]:
+    """The entry points of a group, in the order of their names and packages."""
+    return sorted(entry_points(group=group), key=lambda point: (point.name, package_of(point)))
+
+
+def offered_names(group: str) -> list[str]:
+    """The names in a group, whether or not the plug-ins behind them can be loaded."""
+    return list(dict.fromkeys(point.name for point in offered(group)))
+
+
+def package_of(point: EntryPoint) -> str:
+    """`hopbench-mine 1.0`; empty for an entry point without a distribution."""
+    return "" if point.dist is None else f"{point.dist.name} {point.dist.version}"
+
 
 T = TypeVar("T")
 REMEDY = "Correct the package and install it again, or uninstall it"
@@ -41,6 +68,8 @@ class Registry(Generic[T]):
         """
         if name in self._built_in or name in self._offered:
             raise InputError(f"the name {name!r} of this {self.noun} is taken: give it another one")
+        from hopbench.retrieval.plugins.code import plugin_code
+
         self._added[name] = self._check(name, value)
         self._code[name] = plugin_code(value)
         return value
@@ -85,6 +114,8 @@ class Registry(Generic[T]):
         """Load the plug-in of that name, once, or note in `_broken` why it cannot be used."""
         if name in self._code or name in self._broken:
             return
+        from hopbench.retrieval.plugins.code import plugin_code
+
         points = self._offered[name]
         try:
             self._refuse_clash(name, points)

@@ -15,8 +15,8 @@ from typing import Any
 
 from hopbench.retrieval.index import Index, Keywords, Linker, Services
 from hopbench.retrieval.llm import LLM, Call, Reply, ask
+from hopbench.retrieval.llm.endpoint import wire_schema
 from hopbench.retrieval.llm.faults import LASTING
-from hopbench.retrieval.llm.structured import wire_schema
 from hopbench.retrieval.support.errors import IncompleteError
 from hopbench.retrieval.types import Counters, Question
 

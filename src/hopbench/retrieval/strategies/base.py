@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from hopbench.retrieval.fitted import FittedOn
-from hopbench.retrieval.hits import LazyHits, scored
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.parameters import Bounds, Parameters, param
-from hopbench.retrieval.types import Counters, Hit, Ranking, Source
+from hopbench.retrieval.types import Counters, Hit, LazyHits, Ranking, Source, scored
 
 FILL_TO = 20
 KEEP = 100

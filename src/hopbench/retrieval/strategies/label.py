@@ -1,4 +1,4 @@
-"""Labels, by which runs speak of strategies, without loading any (they load scipy).
+"""Labels, by which runs name strategies, and the table of built-in ones, without loading any (they load scipy).
 
 A label is `NAME` (the documented preset: the source's defaults), `NAME:tuned` (the preset file of that name), or either
 with changed parameters: `NAME[field=value,…]`, `NAME:tuned[field=value,…]`. A reranker follows after a plus sign, with
@@ -10,7 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from importlib.metadata import EntryPoint
+from importlib.resources import files
 
+from hopbench.retrieval.plugins.registry import STRATEGIES, offered, offered_names
 from hopbench.retrieval.support.errors import InputError
 
 HOP_FREE = ("vector", "bm25", "hybrid")
@@ -54,7 +57,7 @@ class Label:
 
     @classmethod
     def of_any(cls, text: str) -> Label:
-        """As `parse`; a text of another form, such as one of another version, is a name without preset and changes."""
+        """As `parse`; a text of any other form is a name without preset and changes."""
         try:
             return cls.parse(text)
         except InputError:
@@ -109,3 +112,37 @@ def _brackets(changes: Mapping[str, str]) -> str:
 def split_labels(selection: str) -> Iterator[str]:
     """The labels of a comma-separated selection, without blanks; a comma inside brackets belongs to its label."""
     return (label.strip() for label in _COMMA.split(selection) if label.strip())
+
+
+BUILT_IN: Mapping[str, str] = {
+    "vector": "hopbench.retrieval.strategies.baselines:Vector",
+    "bm25": "hopbench.retrieval.strategies.baselines:BM25",
+    "hybrid": "hopbench.retrieval.strategies.baselines:Hybrid",
+    "graph_expansion": "hopbench.retrieval.strategies.graph_expansion:GraphExpansion",
+    "expansion_queries": "hopbench.retrieval.strategies.expansion_queries:ExpansionQueries",
+    "activation": "hopbench.retrieval.strategies.activation:Activation",
+    "entity_expansion": "hopbench.retrieval.strategies.entity_expansion:EntityExpansion",
+    "neighborhood": "hopbench.retrieval.strategies.neighborhood:Neighborhood",
+    "dual_level": "hopbench.retrieval.strategies.dual_level:DualLevel",
+    "kg2rag": "hopbench.retrieval.strategies.kg2rag:KG2RAG",
+    "pagerank": "hopbench.retrieval.strategies.pagerank:PageRank",
+    "hoprank": "hopbench.retrieval.strategies.hoprank.strategy:HopRank",
+}
+"""Name → `module:class`, in the order in which `all` runs them; an entry point of a package has the same form."""
+
+
+def strategy_names() -> list[str]:
+    """The names of built-in strategies and of plug-ins, whether or not a plug-in can be loaded."""
+    return list(dict.fromkeys([*BUILT_IN, *offered_names(STRATEGIES)]))
+
+
+def tuned_names() -> list[str]:
+    """The strategies that have a second preset, which `all:tuned` selects; of plug-ins those whose package lists it."""
+    folder = files("hopbench.retrieval.strategies") / "presets"
+    ours = [name for name in BUILT_IN if name not in WITHOUT_SOURCE and (folder / f"{name}.yaml").is_file()]
+    return [*ours, *(point.name for point in offered(STRATEGIES) if _ships_preset(point))]
+
+
+def _ships_preset(point: EntryPoint) -> bool:
+    wanted = "/".join([*point.module.split(".")[:-1], "presets", f"{point.name}.yaml"])
+    return any(file.as_posix() == wanted for file in (point.dist.files if point.dist else None) or ())

@@ -1,4 +1,4 @@
-"""Document 5: the hybrid ranking, enriched with passages of the neighbours of the entities that the question names.
+"""Hybrid GraphRAG: the hybrid ranking, enriched with passages of neighbours of the entities that the question names.
 
 Decisions where the source is silent (docs/strategies.md gives the reasons): each recognised entity has a neighbourhood
 of its own, so one recognised entity can be another's neighbour; a neighbour's hop is its shortest, its weight the best
@@ -33,10 +33,10 @@ from hopbench.retrieval.types import Counters, Hit, Ranking, Step
 
 @dataclass(frozen=True, kw_only=True)
 class Neighborhood(Strategy):
-    """Document 5's graph-augmented hybrid search."""
+    """Hybrid search, augmented by the graph (hybrid GraphRAG)."""
 
     name: ClassVar[str] = "neighborhood"
-    summary: ClassVar[str] = "document 5: hybrid search plus chunks of the neighbours of the question's entities"
+    summary: ClassVar[str] = "hybrid GraphRAG: hybrid search plus chunks of the neighbours of the question's entities"
     edges: ClassVar[tuple[str, ...]] = (RELATED_TO, MENTIONED_IN)
     ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         RELATED_TO: {"use_graph": False},

@@ -3,8 +3,9 @@
 After HippoRAG 2 (arXiv 2502.14802) and SPRIG: a walk that restarts at the question's entities and at the first chunks
 of the hop-free ranking, over mention edges weighted by the entity's idf/√df, so that rare names carry more.
 
-The power method touches every edge at every step. On a graph whose walk has more than `WHOLE_EDGES` transitions a node
-passes its mass on only while it has `LEAST` of it per edge: what is missed is bounded, and is in the notes as `lost`.
+The power method touches every edge at every step. On a graph whose walk has more than `MAX_WHOLE_EDGES` transitions a
+node passes its mass on only while it has `MIN_MASS` of it per edge: the mass that is lost this way is bounded, and
+stands in the notes as `lost`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from hopbench.retrieval.hits import DETAILED, LazyHits
 from hopbench.retrieval.index import Batch, Index, Link
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.search.exact import best_rows
@@ -38,15 +38,15 @@ from hopbench.retrieval.traversal.random_walk import (
     strongest_path,
     transitions,
 )
-from hopbench.retrieval.types import Counters, Hit, Ranking, Step
+from hopbench.retrieval.types import DETAILED, Counters, Hit, LazyHits, Ranking, Step
 
 Matrix = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Seeds = tuple[Rows, Matrix]
-BLOCK = 64
-KEPT_CELLS = 16_000_000  # of mass: 128 MB
-WHOLE_EDGES = 500_000  # some 45,000 passages of hopworld's generator, and 20 ms a question in a batch
-LEAST = 1e-6  # at 100,000 passages the same first ten passages for 100 of 100 questions, and with 1e-5 too
+BATCH_SIZE = 64  # questions that walk together
+MAX_CACHED_CELLS = 16_000_000  # of mass: 128 MB
+MAX_WHOLE_EDGES = 500_000  # some 45,000 passages of hopworld's generator, and 20 ms a question in a batch
+MIN_MASS = 1e-6  # at 100,000 passages the same first ten passages for 100 of 100 questions, and with 1e-5 too
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class WalkResult:
     paths: dict[tuple[int, int], tuple[Step, ...]] = field(default_factory=dict)
 
     def touched(self, walks: int) -> int:
-        """The edges that were touched: in a whole walk all at each of so many steps."""
+        """Count the edges that were touched: in a whole walk, all of them at each step."""
         if isinstance(self.masses, list) and self.masses and isinstance(self.masses[0], SparseMass):
             return sum(mass.touched for mass in self.masses)
         return len(self.incoming.giver) * walks
@@ -134,9 +134,9 @@ class PageRank(Strategy):
         if walked is None or walked.name != self.shared_work():
             pairs = list(zip(initial, links, strict=True))
             seeds = [self._seed(batch, graph, *pair) for pair in pairs]
-            local = self._transition_count(graph) > WHOLE_EDGES
+            local = self._transition_count(graph) > MAX_WHOLE_EDGES
             incoming, masses = (self._local if local else self._whole)(batch.index, graph, seeds)
-            small = local or len(seeds) * (len(incoming.start) - 1) <= KEPT_CELLS
+            small = local or len(seeds) * (len(incoming.start) - 1) <= MAX_CACHED_CELLS
             walked = WalkResult(self.shared_work(), graph, incoming, list(masses) if small else masses)
             last[:] = [walked] if small else []
         counters.edges_touched += walked.touched(self.steps * len(links))
@@ -147,7 +147,7 @@ class PageRank(Strategy):
         return self.mention_weight, self.related_weight, self.similar_weight
 
     def _transition_count(self, graph: Adjacency) -> int:
-        """An edge has two."""
+        """Count the transitions of the walk: two for each edge."""
         edges = 2 * graph.mentions.nnz, graph.related.nnz, graph.similar.nnz
         return sum(count for count, weight in zip(edges, self._weights, strict=True) if weight)
 
@@ -158,9 +158,9 @@ class PageRank(Strategy):
         return Incoming(walk.indptr, walk.indices, walk.data), self._powers(walk, seeds)
 
     def _powers(self, transition: sparse.csr_array, seeds: Sequence[Seeds]) -> Iterator[Matrix]:
-        for begin in range(0, len(seeds), BLOCK):
-            block = np.zeros((transition.shape[0], len(seeds[begin : begin + BLOCK])))
-            for column, (nodes, shares) in enumerate(seeds[begin : begin + BLOCK]):
+        for begin in range(0, len(seeds), BATCH_SIZE):
+            block = np.zeros((transition.shape[0], len(seeds[begin : begin + BATCH_SIZE])))
+            for column, (nodes, shares) in enumerate(seeds[begin : begin + BATCH_SIZE]):
                 seed = np.zeros(len(block))
                 seed[nodes] = shares
                 block[:, column] = seed / (seed.sum() or 1.0)
@@ -170,7 +170,7 @@ class PageRank(Strategy):
         """The mass of the nodes near the seeds, a question at a time."""
         walk = LocalWalk.between(graph, index, *self._weights)
         shared = ((nodes, shares / (shares.sum() or 1.0)) for nodes, shares in seeds)
-        return walk.incoming, (walk.mass(nodes, shares, self.restart, self.steps, LEAST) for nodes, shares in shared)
+        return walk.incoming, (walk.mass(nodes, shares, self.restart, self.steps, MIN_MASS) for nodes, shares in shared)
 
     def _seed(self, batch: Batch, graph: Adjacency, initial: Scored, links: list[Link]) -> Seeds:
         """Where a walk restarts, over entities then chunks: nodes, ascending, and their weights."""

@@ -1,13 +1,17 @@
-"""Bounded parameters: the fields of strategies and rerankers, checked when one is made."""
+"""Bounded parameters: the fields of strategies and rerankers, checked when one is made, and their aliases.
+
+An alias is only another way to write a field, by which its source calls it: values, labels and trials' ids have the
+field's own name.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
-from hopbench.retrieval.support.errors import ParameterError
+from hopbench.retrieval.support.errors import ParameterError, UnknownNameError
 
 
 @dataclass(frozen=True)
@@ -70,3 +74,48 @@ class Parameters:
     def spec(self) -> dict[str, Any]:
         """All parameters with their values: enough to make the same object again."""
         return dataclasses.asdict(self)
+
+
+T = TypeVar("T")
+
+
+def aliases(strategy: type[Parameters]) -> dict[str, str]:
+    """Alias → field, in the order of the fields."""
+    return dict(_aliases(strategy))
+
+
+def _aliases(strategy: type[Parameters]) -> Iterator[tuple[str, str]]:
+    taken = dict.fromkeys(strategy.parameters(), "")
+    for name, spec in strategy.parameters().items():
+        bounds: Bounds = spec.metadata["bounds"]
+        for alias in bounds.aliases:
+            if alias in taken:
+                other = taken[alias] or alias
+                raise ParameterError(f"{strategy.name}: {alias!r} names {other} and {name}: an alias names one field")
+            taken[alias] = name
+            yield alias, name
+
+
+def field_named(strategy: type[Parameters], name: str) -> str:
+    """The field that `name` means: its own name or an alias. Raises UnknownNameError for any other."""
+    known = strategy.parameters()
+    other = aliases(strategy)
+    if name not in known and name not in other:
+        raise UnknownNameError(f"parameter of {strategy.name}", name, known, also=other)
+    return other.get(name, name)
+
+
+def by_field(strategy: type[Parameters], values: Mapping[str, T]) -> dict[str, T]:
+    """Values by name or alias as values by field; an unknown name stays, for its user to refuse.
+
+    Raises ParameterError where two names mean one field.
+    """
+    fields = aliases(strategy)
+    by_name: dict[str, T] = {}
+    written: dict[str, str] = {}
+    for name, value in values.items():
+        field = fields.get(name, name)
+        if field in written:
+            raise ParameterError(f"{strategy.name}: {written[field]} and {name} are one parameter: leave one of them")
+        by_name[field], written[field] = value, name
+    return by_name

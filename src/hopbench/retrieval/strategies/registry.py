@@ -1,26 +1,102 @@
-"""Strategies by label, with their presets and changed parameters (`label` says how a label is written).
+"""Registry of strategies: by label, with their presets and changed parameters (`label` says how labels are written).
 
-`all` selects every plain label, `all:tuned` the strategies that have a second preset.
+`all` selects every plain label, `all:tuned` the strategies that have a tuned preset. The presets of built-in strategies
+are in the folder `presets` beside this module, those of a plug-in in the folder `presets` beside its module.
+
+The kind of a label is documented, tuned, learned, or set by hand.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any
+import inspect
+import re
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any, TypedDict
 
-from hopbench.retrieval.strategies.base import Strategy
-from hopbench.retrieval.strategies.catalogue import registry
-from hopbench.retrieval.strategies.label import TUNED, WITHOUT_SOURCE, Label, split_labels
-from hopbench.retrieval.strategies.naming import aliases, by_field, field_named
-from hopbench.retrieval.strategies.parameters import Parameters
-from hopbench.retrieval.strategies.preset import Preset, preset_of
-from hopbench.retrieval.strategies.reranked import PREFIX, Reranked
-from hopbench.retrieval.strategies.reranker import Reranker, rerankers
+from hopbench.retrieval.fitted import FittedOn, sets_of
+from hopbench.retrieval.plugins.registry import STRATEGIES, Registry
+from hopbench.retrieval.strategies.base import Bounds, Strategy
+from hopbench.retrieval.strategies.label import BUILT_IN, TUNED, WITHOUT_SOURCE, Label, split_labels
+from hopbench.retrieval.strategies.parameters import Parameters, aliases, by_field, field_named
+from hopbench.retrieval.strategies.reranker import PREFIX, Reranked, Reranker, rerankers
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.yaml_file import YamlError, parse_yaml
 
-__all__ = ["Preset", "canonical_label", "changed_label", "defaults", "make", "preset", "registry", "remade", "resolve"]
+BY_HAND = "set by hand"
+_NAME = re.compile(r"[^:,+\[\]]+")  # what can stand in a label as its name
+REMEDY = "write it as `hopbench sweep` does, with `parameters` and `provenance.tuned_on`"
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Tuned parameters and how they were found (data digests, trials, objective, sweep file)."""
+
+    parameters: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+
+
+def preset_of(strategy: type[Strategy]) -> Preset | None:
+    """The tuned preset that travels with a strategy, if there is one.
+
+    Raises InputError for a file that states no parameters, or not on what they were tuned: a tuned label must know the
+    questions that chose its numbers.
+    """
+    file = _file(strategy)
+    if file is None or not file.is_file():
+        return None
+    what = f"preset {file.name} of {strategy.name}"
+    content = parse_yaml(file.read_text(encoding="utf-8"), what)
+    stated = content if isinstance(content, dict) else {}
+    parameters, provenance = stated.get("parameters"), stated.get("provenance")
+    if not isinstance(parameters, dict) or not isinstance(provenance, dict):
+        raise InputError(f"{what} lacks parameters or provenance: {REMEDY}")
+    if not isinstance(provenance.get("tuned_on"), dict) or not provenance["tuned_on"]:
+        raise InputError(f"{what} does not say on which data sets it was tuned: {REMEDY}")
+    for name in parameters:
+        field_named(strategy, name)
+    return Preset(parameters, provenance)
+
+
+def _file(strategy: type[Strategy]) -> Traversable | None:
+    module = strategy.__module__
+    if module.startswith("hopbench.retrieval.strategies."):
+        return files("hopbench.retrieval.strategies") / "presets" / f"{strategy.name}.yaml"
+    package = module.rpartition(".")[0]
+    if package not in sys.modules:  # a module of no package has no folder of its own
+        return None
+    return files(package) / "presets" / f"{strategy.name}.yaml"
+
+
+@cache
+def registry() -> Registry[type[Strategy]]:
+    """The built-in strategies and those that installed packages offer under the entry point `hopbench.strategies`."""
+    return Registry("strategy", STRATEGIES, BUILT_IN, usable)
+
+
+def usable(name: str, strategy: object) -> type[Strategy]:
+    """Refuse what cannot be a strategy: another type, or a class without name, summary or bounds."""
+    if not (isinstance(strategy, type) and issubclass(strategy, Strategy)):
+        raise InputError("it is no Strategy class")
+    for attribute in ("name", "summary"):
+        if not isinstance(getattr(strategy, attribute, None), str):
+            raise InputError(f"it has no `{attribute}`, which is text")
+    if not _NAME.fullmatch(strategy.name) or strategy.name == "all":
+        raise InputError(f"its name {strategy.name!r} cannot stand in a label: leave out : , + [ and ]")
+    if strategy.name != name:
+        raise InputError(f"it is named {strategy.name!r}, its entry point {name!r}: give both one name")
+    if inspect.isabstract(strategy):
+        raise InputError(f"it lacks {', '.join(sorted(strategy.__abstractmethods__))}")
+    for field, spec in strategy.parameters().items():
+        if not isinstance(spec.metadata.get("bounds"), Bounds) or spec.default is dataclasses.MISSING:
+            raise InputError(f"its field {field!r} has no default and bounds: declare it with param(…)")
+    preset_of(strategy)  # refuses one that cannot be used
+    return strategy
 
 
 def preset(name: str) -> Preset | None:
@@ -161,3 +237,50 @@ def defaults(strategy: type[Strategy]) -> dict[str, Any]:
     return {
         name: spec.default for name, spec in strategy.parameters().items() if spec.default is not dataclasses.MISSING
     }
+
+
+class InSample(TypedDict):
+    """The sets on which a label was tuned or learned that share questions with a benchmark, and how many they share."""
+
+    sets: Sequence[str]
+    questions: int
+
+
+@dataclass(frozen=True)
+class LabelKind:
+    """`kind` in a word or two, and the sets on which the label's numbers were tuned or from which they were learned."""
+
+    kind: str
+    fitted_on: tuple[FittedOn, ...] = ()
+
+    def in_sample(self, digest: str, questions: Collection[str]) -> InSample | None:
+        """Which of those sets a benchmark is, or shares questions with; None where it has nothing in common with them.
+
+        `questions` are the hashes of the benchmark's questions.
+        """
+        whole = {one.name for one in self.fitted_on if one.digest == digest}
+        shared = {one.name: one.questions & set(questions) for one in self.fitted_on}
+        named = sorted(whole | {name for name, common in shared.items() if common})
+        if not named:
+            return None
+        return {"sets": named, "questions": len(questions) if whole else len(frozenset().union(*shared.values()))}
+
+
+def kind_of(label: str, strategy: Strategy, tuned_on: Sequence[FittedOn] = ()) -> LabelKind:
+    """The kind of a label; `tuned_on` are the sets on which its changes were tuned, as a sweep's best.yaml lists them.
+
+    Changes make a label one that was set by hand, except those of fields that name learned numbers. What its other
+    numbers were fitted on stays known.
+    """
+    if strategy.foreign:  # its label is the user's own, and says nothing of presets
+        return LabelKind(strategy.kind, tuple(strategy.fitted_on()))
+    parts = Label.of_any(label)
+    kind, sets = strategy.kind, list(strategy.fitted_on())
+    tuned = preset(parts.name) if parts.is_tuned else None
+    if tuned is not None:
+        kind = TUNED
+        sets += sets_of(tuned.provenance["tuned_on"])
+    if parts.reranker_changes or set(parts.changes) - set(strategy.fitted_fields):
+        kind = TUNED if tuned_on else BY_HAND
+        sets += tuned_on
+    return LabelKind(kind, tuple(dict.fromkeys(sets)))

@@ -9,14 +9,20 @@ import dataclasses
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import Field, dataclass, field, replace
 from functools import cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from hopbench.retrieval.plugins.groups import RERANKERS
-from hopbench.retrieval.plugins.registry import Registry
+import numpy as np
+
+from hopbench.retrieval.fitted import FittedOn
+from hopbench.retrieval.index import Batch
+from hopbench.retrieval.plugins.registry import RERANKERS, Registry
+from hopbench.retrieval.search.fusion import Scored
+from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.parameters import Bounds, Parameters, param
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.types import Counters, Hit, Ranking
 
 BUILT_IN: Mapping[str, str] = {}
 """Name → `module:class`; an entry point of a package has the same form. HopBench ships none."""
@@ -55,7 +61,107 @@ def _usable(name: str, reranker: object) -> type[Reranker]:
         raise InputError(f"its name {name!r} cannot stand in a label: leave out : , + [ and ]")
     if inspect.isabstract(reranker):
         raise InputError(f"it lacks {', '.join(sorted(reranker.__abstractmethods__))}")
-    for field, spec in reranker.parameters().items():
+    for parameter, spec in reranker.parameters().items():
         if not isinstance(spec.metadata.get("bounds"), Bounds) or spec.default is dataclasses.MISSING:
-            raise InputError(f"its field {field!r} has no default and bounds: declare it with param(…)")
+            raise InputError(f"its field {parameter!r} has no default and bounds: declare it with param(…)")
     return reranker
+
+
+PREFIX = "reranker"
+_FROM_BASE = ("edges", "kind", "timing", "foreign")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reranked(Strategy):
+    """The first `depth` hits of `base` in the order of the reranker's scores, then the others as they were.
+
+    It has no parameters of its own: those of both parts stand in its `spec`.
+    """
+
+    base: Strategy
+    reranker: Reranker
+    fill: bool = field(default=False, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Take the base's name, edges and kind: they are an instance's here, a class's elsewhere."""
+        named = {"name": f"{self.base.name}+{self.reranker.name}", "summary": self.reranker.summary}
+        for name, value in {**named, **{name: getattr(self.base, name) for name in _FROM_BASE}}.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def parameters(cls) -> Mapping[str, Field[Any]]:
+        """None: sweeps and `explain` vary the base's."""
+        return {}
+
+    def spec(self) -> dict[str, Any]:
+        """The parameters of the base, and the reranker's as `reranker.NAME`."""
+        return {**self.base.spec(), **self._second()}
+
+    def identity(self) -> dict[str, Any]:
+        """The base's identity, and the reranker with its parameters."""
+        return {**self.base.identity(), **self._second()}
+
+    def _second(self) -> dict[str, Any]:
+        own = {f"{PREFIX}.{name}": value for name, value in self.reranker.spec().items()}
+        return {PREFIX: self.reranker.name, **own}
+
+    def implementations(self) -> Sequence[type[Any]]:
+        """The classes of both parts."""
+        return (*self.base.implementations(), type(self.reranker))
+
+    def shared_work(self) -> tuple[str, ...]:
+        """The base's: reranking shares nothing."""
+        return self.base.shared_work()
+
+    def lowest_weights(self) -> Mapping[str, float]:
+        """The base's."""
+        return self.base.lowest_weights()
+
+    def fitted_on(self) -> Sequence[FittedOn]:
+        """The base's."""
+        return self.base.fitted_on()
+
+    def initial(self, batch: Batch) -> list[Scored]:
+        """The base's."""
+        return self.base.initial(batch)
+
+    def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
+        """The base's rankings, completed where it completes them, with their first hits in the reranker's order."""
+        rankings = self.base.rank(batch, counters)
+        texts = {question.id: question.text for question in batch.questions}
+        contents = batch.index.chunks, batch.index.row_of
+        pairs = [
+            (texts[ranking.question_id], contents[0][contents[1][hit.chunk_id]].content)
+            for ranking in rankings
+            for hit in ranking.hits[: self.reranker.depth]
+        ]
+        scores = self._scores(pairs)
+        begin = 0
+        for ranking in rankings:
+            end = begin + len(ranking.hits[: self.reranker.depth])
+            ranking.hits = _reordered(ranking.hits, scores[begin:end])
+            ranking.notes = {**ranking.notes, "reranked": f"the first {end - begin} by {self.reranker.name}"}
+            begin = end
+        return rankings
+
+    def _scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """A finite score for each pair; anything else fails the questions of the call, each with this reason."""
+        scores = np.asarray(self.reranker.score(pairs) if pairs else [], dtype=float)
+        if scores.shape != (len(pairs),) or not np.isfinite(scores).all():
+            raise ValueError(
+                f"the reranker {self.reranker.name!r} returned scores of the shape {scores.shape}, or not finite, for "
+                f"{len(pairs)} passages"
+            )
+        return [float(score) for score in scores]
+
+
+def _reordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
+    """Hits by score, equals in their old order, then those without one; every component stays, the old score too."""
+    order = sorted(range(len(scores)), key=lambda place: -scores[place])  # stable
+    first = [
+        replace(hits[place], score=scores[place], components={**hits[place].components, "first": hits[place].score})
+        for place in order
+    ]
+    lowest = min(scores, default=0.0)
+    rest = [replace(hit, score=lowest - rank * 1e-6) for rank, hit in enumerate(hits[len(scores) :], 1)]
+    return [*first, *rest]

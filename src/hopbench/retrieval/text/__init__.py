@@ -1,9 +1,7 @@
 """Words, sentences, names, tags and languages, read alike in passages and questions, in every script."""
 
-from hopbench.retrieval.text.languages import ENGLISH, NAMES, STOP_WORDS, UNKNOWN, Language, detect, sampled
-from hopbench.retrieval.text.sentences import sentences, shortened
+from hopbench.retrieval.text.languages import ENGLISH, NAMES, STOP_WORDS, UNKNOWN, Language, Tagger, detect, sampled
 from hopbench.retrieval.text.spellings import Key, Spellings, name_key, split_qualifier, title_key
-from hopbench.retrieval.text.tags import Tagger
 from hopbench.retrieval.text.words import (
     Token,
     clusters,
@@ -14,6 +12,8 @@ from hopbench.retrieval.text.words import (
     mostly_unspaced,
     normalised,
     search_words,
+    sentences,
+    shortened,
     tokens,
     unit_tokens,
     units,

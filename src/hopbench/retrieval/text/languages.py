@@ -1,15 +1,19 @@
-"""Which language a corpus is written in, and what follows: its stop words, its stemmer, and how it is searched."""
+"""Languages of a corpus: detection, stop words, stemmers, search, and the salient stems by which texts are compared."""
 
 from __future__ import annotations
 
+import json
+import math
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
+from pathlib import Path
+from typing import Self
 
 from hopbench.retrieval.support.errors import ParameterError
-from hopbench.retrieval.text.words import fold, folded_words
+from hopbench.retrieval.text.words import fold, folded_words, units
 
 STOP_WORDS = frozenset(
     """a an the and or but if of to in on at by for with from as is are was were be been being am do does did done has
@@ -43,9 +47,9 @@ _KANA = ("HIRAGANA", "KATAKANA")
 _WEIGHT = 3  # letters of an alphabet that a character of a word stands for
 
 SAMPLE, CHARACTERS = 200, 600  # texts read, and of each so many characters
-FEW = 120  # letters below which an alphabet does not tell its language
+MIN_LETTERS = 120  # fewer letters of an alphabet do not tell the language
 ENGLISH_SHARE = 0.25  # of stop words in a text: 0.3 to 0.5 in English, at most 0.15 in its relatives
-MOST = 0.8  # share of the texts that a corpus's language has
+MIN_SHARE = 0.8  # share of the texts that a corpus's language has
 
 
 @dataclass(frozen=True)
@@ -153,7 +157,7 @@ def detect(texts: Iterable[str]) -> Language:
         elif letters:
             together = waiting.setdefault(script, [])
             together.append(text)
-            if sum(map(_letters, together)) >= FEW:
+            if sum(map(_letters, together)) >= MIN_LETTERS:
                 told.add(script)
                 undecided.append((" ".join(waiting.pop(script)), len(together)))
     votes[UNKNOWN] += sum(len(together) for script, together in waiting.items() if script not in told)
@@ -172,7 +176,7 @@ def _most(votes: Counter[str]) -> str:
     (first, count), total = merged.most_common(1)[0], merged.total()
     if first in {"nb", "nn"}:
         first = "no"
-    return (first if first in NAMES else UNKNOWN) if count >= MOST * total else MIXED
+    return (first if first in NAMES else UNKNOWN) if count >= MIN_SHARE * total else MIXED
 
 
 def _decide(undecided: Sequence[tuple[str, int]], votes: Counter[str]) -> None:
@@ -184,7 +188,7 @@ def _decide(undecided: Sequence[tuple[str, int]], votes: Counter[str]) -> None:
             votes[_EN] += count
         else:
             rest.append((text, count))
-    if not rest or votes[_EN] >= MOST * (votes.total() + sum(count for _, count in rest)):
+    if not rest or votes[_EN] >= MIN_SHARE * (votes.total() + sum(count for _, count in rest)):
         return
     import py3langid
 
@@ -215,3 +219,68 @@ def _script(text: str) -> tuple[str, int]:
 @lru_cache(maxsize=1 << 14)
 def _script_of(letter: str) -> str:
     return unicodedata.name(letter, "").partition(" ")[0].partition("-")[0]
+
+
+class Tagger:
+    """Picks the salient stems of a text, by which edges and questions are compared (spreading activation's tags).
+
+    Salience is the inverse document frequency ln(1 + N/df) of a stem among the texts the tagger was fitted on; a stem
+    never seen counts as df = 1. Stop words and single letters are no tags. Stems and stop words are those of the
+    language; scripts without spaces give pairs of characters.
+    """
+
+    def __init__(self, texts: Iterable[str] = (), language: Language = ENGLISH) -> None:
+        import Stemmer
+
+        self.language = language
+        self._stemmer = Stemmer.Stemmer(language.stemmer) if language.stemmer else None
+        self._frequency: Counter[str] = Counter()
+        self._texts = 0
+        self._stem_of: dict[str, str] = {}  # a corpus repeats its words
+        for text in texts:
+            self._frequency.update(set(self.stem_words(set(folded_words(text)))))
+            self._texts += 1
+
+    def save(self, file: Path) -> None:
+        """Write what the tagger was fitted on."""
+        fitted = {"texts": self._texts, "frequency": self._frequency, "language": self.language.code}
+        file.write_text(json.dumps(fitted, ensure_ascii=False), encoding="utf-8")
+
+    @classmethod
+    def load(cls, file: Path) -> Self:
+        """The tagger that was saved."""
+        fitted = json.loads(file.read_text(encoding="utf-8"))
+        tagger = cls(language=Language(fitted["language"]))
+        tagger._texts, tagger._frequency = fitted["texts"], Counter(fitted["frequency"])
+        return tagger
+
+    def stems(self, text: str) -> list[str]:
+        """The stems of a text's content words, in order, with repetitions."""
+        return self.stem_words(folded_words(text))
+
+    def stem_words(self, folded: Iterable[str]) -> list[str]:
+        """The stems of words that are folded already."""
+        if not self.language.english:
+            folded = (unit for word in folded for unit in units(word))
+        stop = self.language.stop
+        words = [word for word in folded if len(word) > 1 and word not in stop]
+        known = self._stem_of
+        new = [word for word in words if word not in known]
+        if new:
+            known.update(zip(new, self._stemmer.stemWords(new) if self._stemmer else new, strict=True))
+        return [known[word] for word in words]
+
+    def idf(self, stem: str) -> float:
+        """ln(1 + N/df), 0 for an unfitted tagger."""
+        return math.log1p(self._texts / max(self._frequency[stem], 1))
+
+    def top(self, stems: Sequence[str], limit: int = 8) -> list[str]:
+        """The `limit` most salient distinct stems, sorted; ties go to the alphabetically first."""
+        distinct = set(stems)
+        if len(distinct) > limit:
+            distinct = set(sorted(distinct, key=lambda stem: (-self.idf(stem), stem))[:limit])
+        return sorted(distinct)
+
+    def tags(self, text: str, limit: int = 8) -> list[str]:
+        """The most salient stems of a text."""
+        return self.top(self.stems(text), limit)

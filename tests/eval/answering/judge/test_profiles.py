@@ -22,7 +22,7 @@ from hopbench.eval.answering.judge.standin import CountingAsker, OneDirection
 from hopbench.eval.answering.judge.store import JudgementStore
 from hopbench.eval.metrics import all_metrics
 from hopbench.eval.types import BenchmarkQuestion
-from hopbench.retrieval.embedding import get_embedder
+from hopbench.retrieval.embedding.factory import get_embedder
 from hopbench.retrieval.llm import LLM, CallLedger, Endpoint
 
 EMBEDDER = get_embedder("wordllama")

@@ -21,7 +21,7 @@ from hopbench.eval.answering.judge.outcome import NO_ANSWER, judge_labels
 from hopbench.eval.answering.judge.sample import INPUTS, Sample
 from hopbench.eval.answering.judge.schedule import Job, Judging, jobs_of
 from hopbench.eval.answering.judge.store import JudgementStore
-from hopbench.retrieval.embedding import get_embedder
+from hopbench.retrieval.embedding.factory import get_embedder
 from hopbench.retrieval.llm import LLM, BudgetReached, CallLedger, Endpoint, Settings
 
 EMBEDDER = get_embedder("wordllama")

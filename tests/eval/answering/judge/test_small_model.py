@@ -20,7 +20,7 @@ from hopbench.eval.answering.judge.sample import Sample, make_sample
 from hopbench.eval.answering.judge.store import JudgementStore
 from hopbench.eval.benchmarks import load_benchmark
 from hopbench.eval.types import Benchmark, PassageRanking
-from hopbench.retrieval.embedding import get_embedder
+from hopbench.retrieval.embedding.factory import get_embedder
 from hopbench.retrieval.llm import LLM, CallLedger, Endpoint, Settings
 
 METRICS = ("context_recall", "context_precision", "faithfulness")

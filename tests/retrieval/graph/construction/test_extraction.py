@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from hopbench.eval.benchmarks import load_benchmark
-from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.graph.construction import extraction
 from hopbench.retrieval.graph.construction.extraction import extract_in_blocks
 from hopbench.retrieval.graph.construction.staging import Staging

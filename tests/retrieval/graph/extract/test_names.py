@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from tests.support.graphs import corpora
 
-from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.graph.extract.names import (
     AliasTable,
     Named,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.graph.extract.rules import rule_tables
 from hopbench.retrieval.graph.extract.triples import (
     MAX_DESCRIPTION,

@@ -9,7 +9,7 @@ import pytest
 from tests.support.llm_servers.small_model import MODEL
 
 from hopbench.eval.benchmarks import load_benchmark
-from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.graph.extract.model import TripleReader
 from hopbench.retrieval.llm import LLM, CallLedger, Endpoint, Settings
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.support.graphs import plain, plan_of
 
-from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.graph.construction.builder import build_graph
 from hopbench.retrieval.graph.extract.names import ReadChunk, alias_table, read_chunk
 from hopbench.retrieval.graph.extract.rules import rule_tables

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.graph.extract.triples import triple_tables
 from hopbench.retrieval.graph.schema import ENTITY, MENTIONED_IN, RELATED_TO, GraphTables
 from hopbench.retrieval.graph.stores.contents import fingerprint

@@ -17,9 +17,9 @@ from tests.support.graphs import WordEmbedder, built_index, graph_tables, plain,
 
 from hopbench.eval.benchmarks import load_benchmark
 from hopbench.flows.graph.build import held_content
-from hopbench.retrieval.chunking import chunk_passages
-from hopbench.retrieval.embedding import get_embedder
+from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.embedding.base import Vectors
+from hopbench.retrieval.embedding.factory import get_embedder
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.construction.builder import build_graph
 from hopbench.retrieval.graph.schema import CHUNK, DOCUMENT, MENTIONED_IN, RELATED_TO, SIMILAR_TO, GraphTables
@@ -28,7 +28,7 @@ from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore, Record
 from hopbench.retrieval.graph.stores.contents import StoredTables, export, fingerprint
 from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.strategies.dual_level.wording import descriptions
+from hopbench.retrieval.strategies._dual_level_communities import descriptions
 from hopbench.retrieval.strategies.registry import resolve
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.errors import StoreError

@@ -15,7 +15,7 @@ from tests.retrieval.graph.stores.test_arrays import PASSAGES, TRIPLES, asked, c
 from tests.support.graphs import ASKED, WORLD, built_index, fresh, plan_of
 
 from hopbench.flows.graph.build import held_content
-from hopbench.retrieval.embedding import get_embedder
+from hopbench.retrieval.embedding.factory import get_embedder
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import (
     CHUNK,

@@ -19,7 +19,7 @@ from tests.support.graphs import (
 
 from hopbench.eval.benchmarks import load_benchmark, load_triples
 from hopbench.eval.types import Benchmark
-from hopbench.retrieval.embedding import get_embedder
+from hopbench.retrieval.embedding.factory import get_embedder
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.construction.plan import GraphPlan
 from hopbench.retrieval.graph.stores.contents import copy_graph
@@ -27,7 +27,7 @@ from hopbench.retrieval.graph.stores.neo4j_connection import Connection
 from hopbench.retrieval.graph.stores.neo4j_store import Neo4jStore
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.index.kept import KeptSearch
-from hopbench.retrieval.strategies.entity_expansion.strategy import EntityExpansion
+from hopbench.retrieval.strategies.entity_expansion import EntityExpansion
 from hopbench.retrieval.strategies.registry import make, resolve
 from hopbench.retrieval.types import Counters, Question
 

@@ -14,7 +14,7 @@ from tests.support.graphs import ASKED, WORLD, built_index, corpora, plan_of
 from hopbench.eval.training.examples import TrainingExample, training_examples
 from hopbench.eval.training.trainer import NEVER, Trainer
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
-from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.graph.extract.rules import rule_tables
 from hopbench.retrieval.graph.extract.triples import with_triples
 from hopbench.retrieval.graph.schema import ENTITY, MENTIONED_IN, RELATED_TO, RULE_RELATIONS

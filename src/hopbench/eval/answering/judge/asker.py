@@ -9,9 +9,9 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from hopbench.retrieval.llm import LLM, Call, LLMError
-from hopbench.retrieval.llm.batch import chat_arguments
-from hopbench.retrieval.llm.json_text import parsed
-from hopbench.retrieval.llm.structured import wire_schema
+from hopbench.retrieval.llm.client import chat_arguments
+from hopbench.retrieval.llm.endpoint import wire_schema
+from hopbench.retrieval.llm.replies import parsed
 
 Output = TypeVar("Output", bound=BaseModel)
 Asker = Callable[[str, type[BaseModel]], Awaitable[BaseModel]]

@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 
 from hopbench.eval.benchmarks.documents.document import Document, PlacedLink, Section, size
 from hopbench.eval.benchmarks.documents.names import PassageIds, passage_title
-from hopbench.retrieval.budget import Budget
-from hopbench.retrieval.chunking import packed, spaced_sentences
+from hopbench.retrieval.context import Budget
+from hopbench.retrieval.corpus import packed, spaced_sentences
 from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.types import Link, Passage, Source
 

@@ -15,7 +15,7 @@ from hopbench.retrieval.support.notice import notice
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hopbench.retrieval.foreign.recorded import Recorded
+    from hopbench.retrieval.external import Recorded
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class RunFileSource:
 def run_file_sources(runs: Sequence[str], beside: Benchmark | None, dataset: str | None) -> list[RunFileSource]:
     """The sources of --runs, scored on the benchmark of the runs `beside` them, or else on --dataset."""
     from hopbench.flows.settings.foreign import foreign_labels, tie_notes
-    from hopbench.retrieval.foreign.recorded import Recorded
+    from hopbench.retrieval.external import Recorded
 
     if not runs:
         return []

@@ -143,7 +143,7 @@ def _disk(home: Home) -> Iterator[Check]:
 
 
 def _embedder() -> Iterator[Check]:
-    from hopbench.retrieval.embedding import get_embedder
+    from hopbench.retrieval.embedding.factory import get_embedder
     from hopbench.retrieval.support.errors import HopBenchError
 
     try:

@@ -47,8 +47,8 @@ def extractors(incomplete: str) -> list[str]:
 
 def embedders(incomplete: str) -> list[str]:
     """The embedders, those with a model to name up to the colon."""
-    from hopbench.retrieval.embedder_names import BUILT_IN, EXAMPLES
-    from hopbench.retrieval.plugins.groups import EMBEDDERS, offered_names
+    from hopbench.retrieval.embedding import BUILT_IN, EXAMPLES
+    from hopbench.retrieval.plugins.registry import EMBEDDERS, offered_names
 
     ours = (f"{name}:" if name in EXAMPLES else name for name in BUILT_IN)
     return _fitting(incomplete, dict.fromkeys([*ours, *offered_names(EMBEDDERS)]))
@@ -56,18 +56,18 @@ def embedders(incomplete: str) -> list[str]:
 
 def names(incomplete: str) -> list[str]:
     """The strategies' own names."""
-    from hopbench.retrieval.strategies.names import strategy_names
+    from hopbench.retrieval.strategies.label import strategy_names
 
     return _fitting(incomplete, strategy_names())
 
 
 def label(incomplete: str) -> list[str]:
     """A label: a strategy, or its tuned preset."""
-    from hopbench.retrieval.strategies.names import strategy_names, tuned_names
+    from hopbench.retrieval.strategies.label import strategy_names, tuned_names
 
     first, plus, second = incomplete.rpartition("+")
     if plus:
-        from hopbench.retrieval.plugins.groups import RERANKERS, offered_names
+        from hopbench.retrieval.plugins.registry import RERANKERS, offered_names
 
         return [f"{first}+{name}" for name in _fitting(second, offered_names(RERANKERS))]
     tuned = (f"{name}:tuned" for name in tuned_names())
@@ -83,7 +83,7 @@ def labels(incomplete: str) -> list[str]:
 
 def metrics(incomplete: str) -> list[str]:
     """Groups of metrics that plug-ins offer, and ours that take a cut-off; their names would take loading them."""
-    from hopbench.retrieval.plugins.groups import METRICS, offered_names
+    from hopbench.retrieval.plugins.registry import METRICS, offered_names
 
     return _fitting(incomplete, (f"{name}@" for name in ("recall", "all_gold", *offered_names(METRICS))))
 

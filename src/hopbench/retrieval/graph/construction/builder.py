@@ -19,7 +19,7 @@ from typing import Any, NotRequired, Protocol, TypedDict, TypeVar, cast
 
 import pandas as pd
 
-from hopbench.retrieval.chunking import chunk_passages
+from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.embedding.base import Embedder, Vectors
 from hopbench.retrieval.graph.construction.extraction import GAPS, extract, extract_in_blocks
 from hopbench.retrieval.graph.construction.plan import GraphPlan

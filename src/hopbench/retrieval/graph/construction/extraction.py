@@ -36,8 +36,7 @@ from hopbench.retrieval.graph.extract.spacy_names import SpacyNames
 from hopbench.retrieval.graph.extract.triples import triple_tables, with_triples
 from hopbench.retrieval.graph.schema import MENTIONED_IN
 from hopbench.retrieval.llm.faults import LASTING
-from hopbench.retrieval.plugins.groups import EXTRACTORS
-from hopbench.retrieval.plugins.registry import Registry
+from hopbench.retrieval.plugins.registry import EXTRACTORS, Registry
 from hopbench.retrieval.support.collector import collector_paused
 from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError
 from hopbench.retrieval.text import Tagger, name_key

@@ -15,7 +15,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from hopbench.retrieval.plugins.groups import EXTRACTORS, offered_names
+from hopbench.retrieval.plugins.registry import EXTRACTORS, offered_names
 from hopbench.retrieval.support.errors import ParameterError
 from hopbench.retrieval.text import Language, detect, sampled
 from hopbench.retrieval.types import MAX_TOKENS, Passage, Triple

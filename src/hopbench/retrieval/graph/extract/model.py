@@ -22,7 +22,7 @@ import regex
 
 from hopbench.retrieval.embedding.base import Embedder
 from hopbench.retrieval.llm import LLM, Call, Endpoint, Reply, ask
-from hopbench.retrieval.llm.structured import wire_schema
+from hopbench.retrieval.llm.endpoint import wire_schema
 from hopbench.retrieval.search.exact import dense_top
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.text import Key, name_key, normalised

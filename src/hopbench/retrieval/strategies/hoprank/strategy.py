@@ -12,7 +12,6 @@ import numpy as np
 
 from hopbench.retrieval.fitted import FittedOn, sets_of
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.hits import DETAILED, LazyHits
 from hopbench.retrieval.index import Batch, Index, Linker
 from hopbench.retrieval.search.fusion import DECIMALS, Scored
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
@@ -35,7 +34,7 @@ from hopbench.retrieval.strategies.hoprank.words import Floats, Lookup, Numbers
 from hopbench.retrieval.support.blas import one_blas_thread
 from hopbench.retrieval.support.distinct import distinct
 from hopbench.retrieval.support.timing import done_once, stage
-from hopbench.retrieval.types import Counters, Hit, Question, Ranking
+from hopbench.retrieval.types import DETAILED, Counters, Hit, LazyHits, Question, Ranking
 
 SHARE_DECIMALS = 12  # a hundred of them add up to the score within 1e-9, which has DECIMALS itself
 MEAN = "mean_of_trees"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from hopbench.retrieval.embedding.base import unit_rows
-from hopbench.retrieval.embedding.wordllama_model import WordLlamaEmbedder
+from hopbench.retrieval.embedding.models import WordLlamaEmbedder
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RULE_RELATIONS
 from hopbench.retrieval.index import Arrays, Batch

@@ -1,0 +1,293 @@
+"""KG²RAG's graph-guided expansion over triples, and the maximum spanning trees that organise a question's chunks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.search.exact import cosines
+from hopbench.retrieval.search.fusion import DECIMALS
+from hopbench.retrieval.support.csr import expand_ranges
+from hopbench.retrieval.traversal.adjacency import Adjacency
+from hopbench.retrieval.types import Step
+
+Rows = NDArray[np.int64]
+Floats = NDArray[np.float64]
+BATCH_SIZE = 4096  # chunks whose entities are paired at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Triples:
+    """Relations with the chunks that state them, sorted by chunk, head and tail; parallel arrays of length t.
+
+    `heads` < `tails` are rows of the adjacency's m entities, `chunks` rows of the index's n. The graph keeps one
+    RELATED_TO edge per pair: a chunk that mentions both ends is taken as stating it. Chunk i states the triples
+    `of_chunk[i]` to `of_chunk[i + 1]`; those of entity i are `of_entity[begins[i] : begins[i + 1]]`.
+    """
+
+    heads: Rows
+    tails: Rows
+    chunks: Rows
+    strengths: Floats
+    of_chunk: Rows
+    begins: Rows
+    of_entity: Rows
+
+    @classmethod
+    def of(cls, heads: Rows, tails: Rows, chunks: Rows, strengths: Floats, sizes: tuple[int, int]) -> Self:
+        """The triples of a graph with m entities and n chunks, `sizes`."""
+        ends = np.concatenate([heads, tails])
+        order = np.argsort(ends, kind="stable")
+        begins = np.searchsorted(ends[order], np.arange(sizes[0] + 1)).astype(np.int64)
+        of_chunk = np.searchsorted(chunks, np.arange(sizes[1] + 1)).astype(np.int64)
+        return cls(heads, tails, chunks, strengths, of_chunk, begins, order.astype(np.int64) % max(len(heads), 1))
+
+    def strong(self, least: float) -> Self:
+        """Those whose strength is at least `least`."""
+        strong = self.strengths >= least
+        if strong.all():
+            return self
+        heads, tails, chunks = (column[strong] for column in (self.heads, self.tails, self.chunks))
+        sizes = len(self.begins) - 1, len(self.of_chunk) - 1
+        return self.of(heads, tails, chunks, self.strengths[strong], sizes)
+
+    def stated_in(self, chunks: Rows) -> Rows:
+        """Numbers of the triples that chunks state, chunk by chunk."""
+        return expand_ranges(self.of_chunk[chunks], self.of_chunk[chunks + 1])[0]
+
+    def about(self, entities: Rows) -> tuple[Rows, Rows]:
+        """Numbers of the triples with an end among `entities`, entity by entity, and that end of each."""
+        positions, owners = expand_ranges(self.begins[entities], self.begins[entities + 1])
+        return self.of_entity[positions], entities[owners]
+
+
+def stated_triples(graph: Adjacency) -> Triples:
+    """All triples of a graph: every related pair of entities in every chunk that mentions both.
+
+    Chunks are paired with themselves, not entities with each other: the cost grows with the chunks, whatever the hubs.
+    """
+    upper = sparse.csr_array(sparse.triu(graph.related, 1))
+    upper.sort_indices()
+    entities, chunks = graph.mentions.shape
+    heads = np.repeat(np.arange(entities), np.diff(upper.indptr))
+    known, strengths = heads.astype(np.int64) * entities + upper.indices, upper.data
+    mentioned = sparse.csr_array(graph.mentions.T)
+    mentioned.sort_indices()
+    pairs = [_pairs(mentioned, begin, min(begin + BATCH_SIZE, chunks), known) for begin in range(0, chunks, BATCH_SIZE)]
+    places = np.concatenate([place for place, _ in pairs]) if pairs else np.zeros(0, np.int64)
+    stated = np.concatenate([chunk for _, chunk in pairs]) if pairs else np.zeros(0, np.int64)
+    keys = known[places]
+    return Triples.of(keys // max(entities, 1), keys % max(entities, 1), stated, strengths[places], (entities, chunks))
+
+
+def _pairs(mentioned: sparse.csr_array, begin: int, end: int, known: Rows) -> tuple[Rows, Rows]:
+    """Places in `known` (sorted keys head · m + tail) of the pairs that chunks begin..end mention, and the chunks."""
+    sizes = np.diff(mentioned.indptr[begin : end + 1])
+    first, last = mentioned.indptr[begin], mentioned.indptr[end]
+    entities = mentioned.indices[first:last].astype(np.int64)
+    chunk = np.repeat(np.arange(begin, end), sizes)
+    remaining = np.repeat(mentioned.indptr[begin + 1 : end + 1], sizes) - np.arange(first, last) - 1
+    left = np.repeat(np.arange(len(entities)), remaining)
+    right = left + 1 + np.arange(len(left)) - np.repeat(np.cumsum(remaining) - remaining, remaining)
+    keys = entities[left] * mentioned.shape[1] + entities[right]
+    places = np.searchsorted(known, keys)
+    places[places == len(known)] = 0
+    hit = known[places] == keys if len(known) else np.zeros(len(keys), dtype=bool)
+    return places[hit].astype(np.int64), chunk[left][hit].astype(np.int64)
+
+
+class Tree(NamedTuple):
+    """A maximum spanning tree: its edges as numbers of triples in depth-first order, and its chunks in that order."""
+
+    triples: Sequence[int]
+    chunks: Sequence[int]
+
+
+def spanning_trees(triples: Triples, chunks: Rows, weights: Floats) -> list[Tree]:
+    """The maximum spanning trees of the triples that some chunks state, a triple weighing what its chunk does.
+
+    Chunks are kept where a tree has one of their triples: what only repeats better chunks' connections is filtered
+    out. Equal weights are decided by the chunk's row, then by the relation's strength, then by the entities, so the
+    trees are unique. Trees stand by their heaviest edge; each is walked depth first from that edge, heavier first.
+    """
+    numbers = triples.stated_in(chunks)
+    if not len(numbers):
+        return []
+    sizes = triples.of_chunk[chunks + 1] - triples.of_chunk[chunks]
+    weight = np.repeat(weights, sizes)
+    heavy_first = np.lexsort((numbers, -triples.strengths[numbers], triples.chunks[numbers], -weight))
+    numbers = numbers[heavy_first]
+    heads, tails = triples.heads[numbers], triples.tails[numbers]
+    ends, places = np.unique(np.concatenate([heads, tails]), return_inverse=True)
+    head, tail = places[: len(numbers)], places[len(numbers) :]
+    _, first = np.unique(head * len(ends) + tail, return_index=True)
+    # Ranks in place of weights: all different, so the smallest-rank tree is the one maximum tree.
+    ranks = sparse.csr_array((first + 1.0, (head[first], tail[first])), shape=(len(ends), len(ends)))
+    in_tree = np.sort(csgraph.minimum_spanning_tree(ranks).data.astype(np.int64)) - 1
+    return _walked(triples, numbers[in_tree].tolist())
+
+
+def _walked(triples: Triples, numbers: Sequence[int]) -> list[Tree]:
+    """Depth-first walks over a forest whose edges come heaviest first."""
+    around: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    heads, tails, chunks = triples.heads, triples.tails, triples.chunks
+    edges = [(number, int(heads[number]), int(tails[number])) for number in numbers]
+    for number, head, tail in edges:
+        around[head].append((number, tail))
+        around[tail].append((number, head))
+    trees, seen = [], set[int]()
+    for _, root, _ in edges:
+        if root in seen:
+            continue
+        seen.add(root)
+        waiting = list(reversed(around[root]))
+        walked: list[int] = []
+        while waiting:
+            number, entity = waiting.pop()
+            if entity not in seen:
+                seen.add(entity)
+                walked.append(number)
+                waiting.extend(reversed(around[entity]))
+        trees.append(Tree(walked, list(dict.fromkeys(int(chunks[number]) for number in walked))))
+    return trees
+
+
+class EntityOrigin(NamedTuple):
+    """How the traversal reached an entity: from entity `via` by triple `source`, or (via −1) in seed chunk `source`."""
+
+    via: int
+    source: int
+    value: float
+
+
+class ChunkOrigin(NamedTuple):
+    """How a chunk was reached: its hop, the entity it was reached from, its triple, and the path's value."""
+
+    hop: int
+    entity: int
+    triple: int
+    value: float
+
+
+@dataclass(slots=True)
+class Expansion:
+    """A question's chunks with their weights, and the origins of expanded chunks and of entities."""
+
+    weights: dict[int, float]
+    chunks: dict[int, ChunkOrigin] = field(default_factory=dict)
+    entities: dict[int, EntityOrigin] = field(default_factory=dict)
+    touched: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The expansion's parameters, as KG2RAG documents them."""
+
+    hops: int
+    max_fan: int
+    max_chunks: int
+    inherit: float
+
+
+def expand(batch: Batch, q: int, seeds: Sequence[int], graph: Adjacency, triples: Triples, limits: Limits) -> Expansion:
+    """The seeds with the chunks that `hops` steps over triples add."""
+    rows = np.array(seeds, dtype=np.int64)
+    similarities = cosines(batch.index.vectors, rows, batch.vectors[q])
+    best_first = np.lexsort((rows, -similarities))
+    expansion = Expansion(dict(zip(seeds, similarities.tolist(), strict=True)))
+    numbers = triples.stated_in(rows[best_first])
+    expansion.touched += len(numbers)
+    ends = np.stack([triples.heads[numbers], triples.tails[numbers]], axis=1).ravel()
+    frontier, first = np.unique(ends, return_index=True)
+    for entity, seed in zip(frontier.tolist(), triples.chunks[numbers[first // 2]].tolist(), strict=True):
+        expansion.entities[entity] = EntityOrigin(-1, seed, expansion.weights[seed])
+    for hop in range(1, limits.hops + 1):
+        frontier = _hop(
+            batch, q, frontier[graph.frequency[frontier] <= limits.max_fan], triples, limits, hop, expansion
+        )
+    return expansion
+
+
+def _hop(
+    batch: Batch, q: int, frontier: Rows, triples: Triples, limits: Limits, hop: int, expansion: Expansion
+) -> Rows:
+    """Add the heaviest chunks that state a triple of the frontier; returns the entities newly reached by them."""
+    numbers, near = triples.about(frontier)
+    expansion.touched += len(numbers)
+    new = ~np.isin(triples.chunks[numbers], list(expansion.weights))
+    numbers, near = numbers[new], near[new]
+    value = np.array([expansion.entities[entity].value for entity in frontier.tolist()])
+    values = np.round(triples.strengths[numbers] * value[np.searchsorted(frontier, near)], DECIMALS)
+    best_first = np.lexsort((near, numbers, -values))
+    rows, first = np.unique(triples.chunks[numbers[best_first]], return_index=True)
+    origins = best_first[first]
+    weights = cosines(batch.index.vectors, rows, batch.vectors[q])
+    weights = np.round((1.0 - limits.inherit) * weights + limits.inherit * values[origins], DECIMALS)
+    heaviest = np.lexsort((rows, -weights))[: limits.max_chunks]
+    expansion.weights.update(zip(rows[heaviest].tolist(), weights[heaviest].tolist(), strict=True))
+    taken = zip(rows[heaviest].tolist(), origins[heaviest].tolist(), strict=True)
+    expansion.chunks.update(
+        (row, ChunkOrigin(hop, int(near[origin]), int(numbers[origin]), float(values[origin]))) for row, origin in taken
+    )
+    if hop == limits.hops:
+        return np.zeros(0, np.int64)
+    return _far_ends(
+        triples,
+        best_first[np.isin(triples.chunks[numbers[best_first]], rows[heaviest])],
+        numbers,
+        near,
+        values,
+        expansion,
+    )
+
+
+def _far_ends(
+    triples: Triples, followed: Rows, numbers: Rows, near: Rows, values: Floats, expansion: Expansion
+) -> Rows:
+    """The entities, not reached before, at the far ends of the followed triples (best first), ascending."""
+    far = triples.heads[numbers[followed]] + triples.tails[numbers[followed]] - near[followed]
+    entities, first = np.unique(far, return_index=True)
+    new = {
+        entity: EntityOrigin(int(near[origin]), int(numbers[origin]), float(values[origin]))
+        for entity, origin in zip(entities.tolist(), followed[first].tolist(), strict=True)
+        if entity not in expansion.entities
+    }
+    expansion.entities.update(new)
+    return np.array(list(new), dtype=np.int64)
+
+
+def path_to(row: int, expansion: Expansion, graph: Adjacency, triples: Triples, index: Index) -> tuple[Step, ...]:
+    """The edges from a seed to an expanded chunk: mention, relations, mention; none for a seed."""
+    origin = expansion.chunks.get(row)
+    if origin is None:
+        return ()
+    steps, entity = _entity_path(origin.entity, expansion, graph, triples, index), origin.entity
+    far = int(triples.heads[origin.triple] + triples.tails[origin.triple]) - entity
+    names, strength = graph.entities, float(triples.strengths[origin.triple])
+    mention = graph.mention_weight(far, row)
+    return (
+        *steps,
+        Step(RELATED_TO, names[entity], names[far], strength, origin.value),
+        Step(MENTIONED_IN, names[far], index.ids[row], mention, expansion.weights[row]),
+    )
+
+
+def _entity_path(
+    entity: int, expansion: Expansion, graph: Adjacency, triples: Triples, index: Index
+) -> tuple[Step, ...]:
+    origin = expansion.entities[entity]
+    if origin.via < 0:
+        mention = graph.mention_weight(entity, origin.source)
+        return (Step(MENTIONED_IN, index.ids[origin.source], graph.entities[entity], mention, origin.value),)
+    before = _entity_path(origin.via, expansion, graph, triples, index)
+    strength = float(triples.strengths[origin.source])
+    return (*before, Step(RELATED_TO, graph.entities[origin.via], graph.entities[entity], strength, origin.value))
