@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hopbench.eval.benchmarks.official import loaders
+from hopbench.eval.benchmarks.formats import loaders
 from hopbench.eval.metrics import catalogue
 from hopbench.retrieval.embedding.factory import embedders
 from hopbench.retrieval.graph.construction.extraction import extractors

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hopbench.eval.compare import PairResult, compare, limit, mean_ci
 from hopbench.eval.metrics import PRIMARY
-from hopbench.eval.metrics.summary import GroupMeans
+from hopbench.eval.metrics.scoring import GroupMeans
 from hopbench.eval.runs.finished import FinishedRun
 from hopbench.retrieval.support.errors import InputError
 

@@ -82,7 +82,7 @@ class Gold(tuple[str, ...]):
         return best + 1, lacking[best]
 
     def digest_fields(self) -> list[Any]:
-        """What a digest needs to know beside the ids; nothing of one set whose grades are all 0 or 1."""
+        """Return what a digest needs in addition to the ids; empty for one set whose grades are all 0 or 1."""
         if len(self.sets) > 1:
             return ["sets", sorted(map(sorted, self.sets))]
         return ["grades", sorted((p, grade) for p, grade in self.grades.items() if grade)] if self.graded else []

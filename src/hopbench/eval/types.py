@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -132,7 +135,6 @@ class Benchmark:
 
     def missing_gold_words(self) -> str:
         """How many gold passages the corpus lacks, of how many questions, and the first of them."""
-        from hopbench.eval.resemblance import looks_like
         from hopbench.retrieval.corpus import ids_of
 
         questions = {question for named in self.missing_gold.values() for question in named}
@@ -173,7 +175,7 @@ class Benchmark:
 
 
 class ById(Mapping[str, Passage]):
-    """Passages by their ids, read from their sequence when they are asked for."""
+    """Passages by their ids, read from their sequence on access."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         from hopbench.retrieval.corpus import ids_of
@@ -228,3 +230,56 @@ def hashes_of(benchmark: Benchmark) -> dict[str, str]:
 def too_many_failed(failures: int, questions: int) -> bool:
     """Whether more than `MAX_FAILED` of the questions failed: the means of the others are then not to be trusted."""
     return failures > MAX_FAILED * questions
+
+
+# Names that look alike: another Unicode form, HTML entities, another case, a number's zeros.
+_ZEROS = re.compile(r"(?<![\d.])0+(?=\d)")
+_FRACTION = re.compile(r"(?<=\d)\.0+(?!\d)")
+
+
+def plain_title(title: str) -> str:
+    """A title with its HTML entities as characters, in Unicode's composed form, with single spaces."""
+    while "&" in title and (unescaped := html.unescape(title)) != title:
+        title = unescaped
+    return " ".join((title if title.isascii() else unicodedata.normalize("NFC", title)).split())
+
+
+def _visible(text: str) -> str:
+    return "".join(text.split()).translate({ord(mark): None for mark in text if unicodedata.category(mark) == "Cf"})
+
+
+_FOLDS: Mapping[str, Callable[[str], str]] = {
+    "HTML entities": lambda text: plain_title(text) if "&" in text else text,
+    "Unicode form": lambda text: unicodedata.normalize("NFKC", text),
+    "white space": _visible,
+    "case": str.casefold,
+    "a final .0": lambda text: _FRACTION.sub("", text),
+    "leading zeros": lambda text: _ZEROS.sub("", text),
+}
+"""What may differ between names that mean one thing → the text without it."""
+
+
+def _folded(text: str, *, but: str = "") -> str:
+    for name, fold in _FOLDS.items():
+        if name != but:
+            text = fold(text)
+    return text
+
+
+def looks_like(values: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """Of each value that resembles a known one: `'p1' is there, which differs in case`."""
+    wanted: dict[str, list[str]] = {}
+    for value in values:
+        wanted.setdefault(_folded(value), []).append(value)
+    found: dict[str, str] = {}
+    for one in known if wanted else ():
+        for value in wanted.get(_folded(one), ()):
+            if value != one:
+                found.setdefault(value, _difference(value, one))
+    return found
+
+
+def _difference(value: str, known: str) -> str:
+    named = [name for name in _FOLDS if _folded(value, but=name) != _folded(known, but=name)]
+    shown = ascii(known) if "Unicode form" in named else repr(known)
+    return f"{shown} is there, which differs in {' and '.join(named) or 'how it is written'}"

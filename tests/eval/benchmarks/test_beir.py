@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hopbench.eval.benchmarks import load_benchmark
-from hopbench.eval.benchmarks.qrels import read_qrels
+from hopbench.eval.benchmarks.questions import read_qrels
 from hopbench.retrieval.support.errors import InputError
 
 PASSAGES = [

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.benchmarks.beir import write_benchmark
 from hopbench.eval.benchmarks.documents import read_documents
 from hopbench.eval.benchmarks.documents.html import read_html
 from hopbench.eval.benchmarks.documents.markdown import read_markdown
 from hopbench.eval.benchmarks.documents.passages import PASSAGE_TOKENS, passages_of
 from hopbench.eval.benchmarks.fields import Place
 from hopbench.eval.benchmarks.passages import read_links
-from hopbench.eval.benchmarks.write import write_benchmark
 from hopbench.retrieval.corpus import MappedPassages
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.text.model_tokens import count_tokens

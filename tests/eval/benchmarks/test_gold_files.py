@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from hopbench.eval.benchmarks import load_benchmark
-from hopbench.eval.benchmarks.write import write_benchmark
+from hopbench.eval.benchmarks.beir import write_benchmark
 from hopbench.retrieval.support.errors import InputError
 
 SETS = [["p1", "p2"], ["p3"]]

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hopbench.eval.benchmarks import load_benchmark, mapped
+from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.benchmarks import passages as mapped
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.corpus import MappedPassages
 from hopbench.retrieval.support.errors import IncompleteError, InputError
@@ -79,7 +80,7 @@ def test_a_file_that_grows_while_it_is_read_is_refused(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contents = iter(["before", "after"])
-    monkeypatch.setattr(mapped, "_content", lambda _: next(contents))
+    monkeypatch.setattr(mapped, "_content_digest", lambda _: next(contents))
     with pytest.raises(InputError, match="was written to while it was read: run the command again"):
         load_benchmark(folder, mapped=tmp_path / "kept")
     assert [] == list((tmp_path / "kept").iterdir())

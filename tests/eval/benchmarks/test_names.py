@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from tests.support.places import ROOT
 
-from hopbench.eval.benchmarks import benchmark_names, load_benchmark, registry, shipped_benchmarks
+from hopbench.eval.benchmarks import benchmark_names, load_benchmark, shipped_benchmarks
+from hopbench.eval.benchmarks import loader as registry
 from hopbench.eval.benchmarks.card import role_of
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
@@ -84,7 +85,7 @@ def test_missing_paths_are_not_looked_for_on_the_hub(
 ) -> None:
     (tmp_path / "datasets").mkdir()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("hopbench.eval.benchmarks.hub.load_hub", lambda *_: pytest.fail("asked the Hub"))
+    monkeypatch.setattr("hopbench.eval.benchmarks.loader.load_hub", lambda *_: pytest.fail("asked the Hub"))
     with pytest.raises(InputError, match=f"^{name}: no such file or folder"):
         load_benchmark(name)
 

@@ -15,7 +15,7 @@ from hopbench.eval.answering.answers import (
     closed_book,
     messages,
 )
-from hopbench.eval.metrics.answer_match import answer_f1, exact_match
+from hopbench.eval.metrics.built_in import answer_f1, exact_match
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.retrieval.llm.endpoint import wire_schema
 from hopbench.retrieval.types import Passage

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from tests.support.graphs import WORLD, plan_of
 
-from hopbench.eval.answering.judge.store import Judgement, JudgementStore
+from hopbench.eval.answering.judge.schedule import Judgement, JudgementStore
 from hopbench.eval.trials.key import TrialKey
 from hopbench.eval.trials.ledger import Ledger, TrialRecord
 from hopbench.flows.cli.doctor.home import home_checks

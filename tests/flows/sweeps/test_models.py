@@ -24,7 +24,7 @@ from tests.support.sweeps import QuietTracker, write_benchmark, write_sweep
 from typer.testing import CliRunner
 
 from hopbench.eval.answering.judge import open_judge
-from hopbench.eval.answering.judge.store import JudgementStore
+from hopbench.eval.answering.judge.schedule import JudgementStore
 from hopbench.eval.answering.reading import Reading
 from hopbench.eval.benchmarks import load_benchmark
 from hopbench.eval.sweep.plan import read_sweep

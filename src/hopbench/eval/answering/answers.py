@@ -1,23 +1,26 @@
 """The reader: one prompt for every strategy, over the context that the shared budget allows.
 
-The closed-book row asks the same prompt without any context: what a model knew before is not credited to retrieval.
+The closed-book row sends the same prompt without any context: what a model knew before is not credited to retrieval.
+At the end stand the parts of results.json about answers and judgements.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from hopbench.eval.metrics.answer_match import answer_f1, exact_match
+from hopbench.eval.metrics.built_in import answer_f1, exact_match
 from hopbench.eval.types import Benchmark, PassageRanking
-from hopbench.retrieval.llm.endpoint import wire_schema
+from hopbench.retrieval.llm.adaptation import Adapted
+from hopbench.retrieval.llm.endpoint import Asked, wire_schema
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from hopbench.retrieval.llm import LLM, Call, Reply
+
 
 CLOSED_BOOK = "closed_book"
 """The label of the row without retrieval."""
@@ -118,3 +121,67 @@ def _row(gold: tuple[str, ...], answer: Answer) -> tuple[str | None, str | None,
     if not gold:
         return answer.answer, None, math.nan, math.nan
     return answer.answer, None, exact_match(answer.answer, gold), answer_f1(answer.answer, gold)
+
+
+class AnsweringCosts(TypedDict):
+    """The cost of a label's answers."""
+
+    failures: int
+    calls: int
+    tokens_in: int
+    tokens_out: int
+
+
+class JudgedMetric(TypedDict):
+    """One judged metric of a label.
+
+    `coverage` is the share of questions with a score, `judge_sd` the pooled standard deviation of one question's
+    repeats, `failures` are counts by reason.
+    """
+
+    mean: float | None
+    questions: int
+    coverage: float
+    judge_sd: float | None
+    failures: Mapping[str, int]
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    judge_seconds: float
+
+
+class ModelCosts(TypedDict, total=False):
+    """The cost of a label's answers and judgements; empty without a language model."""
+
+    answering: AnsweringCosts
+    judged: Mapping[str, JudgedMetric]
+    judge_calls: int
+    judge_tokens: int
+
+
+class ModelEntry(Asked, Adapted):
+    """How a model was asked, where that was set, and what its endpoint refused of the requests."""
+
+
+class ReaderEntry(ModelEntry):
+    """Who answered: the model and the version of the prompt."""
+
+    llm: str
+    prompt: str
+
+
+class JudgeEntry(ModelEntry):
+    """Who judged, with the version of each metric's prompt, and which labels."""
+
+    llm: str
+    profile: str
+    versions: Mapping[str, str]
+    repeats: int
+    labels: Sequence[str]
+
+
+class ModelEntries(TypedDict, total=False):
+    """The language models that read and judged; empty without any."""
+
+    reader: ReaderEntry
+    judge: JudgeEntry

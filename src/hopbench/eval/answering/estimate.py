@@ -1,25 +1,31 @@
 """Estimates calls and tokens of answering and judging, by label and metric, before any money is spent.
 
 The real prompts of reader and judge are filled with a few questions of the benchmark, BM25's passages and the gold
-answers; a stand-in for the model counts the calls and tokens.
+answers; a stand-in for the model counts the calls and tokens. RAGAS's own code runs on it, so the number of calls and
+the prompts are real; the length of answers is assumed: two statements in a list, a dozen words in a statement, twice as
+many in a reason.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel
 
 from hopbench.eval.answering.answers import CLOSED_BOOK, messages
-from hopbench.eval.answering.judge.compact import CompactJudge
-from hopbench.eval.answering.judge.full import FullJudge
+from hopbench.eval.answering.judge.profiles import CompactJudge, FullJudge
 from hopbench.eval.answering.judge.sample import Sample, reference
 from hopbench.eval.answering.judge.schedule import Scorer
-from hopbench.eval.answering.judge.standin import CHAT_TOKENS, CountingAsker, OneDirection
 from hopbench.eval.answering.reading import applicable
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.context import Budget
 from hopbench.retrieval.corpus import chunk_passages
+from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph.extract.model import PASSAGES_PER_CALL, opening, parts_of
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.question.model import ENTITIES, OTHER_NAMES, SUMMARY, TWO_LEVELS
@@ -27,6 +33,58 @@ from hopbench.retrieval.search.exact import LexicalIndex
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.types import Counters, Question
+
+WORDS = {"reason": 24, "statement": 12, "question": 12}
+OTHER_WORDS = 8
+ITEMS = 2
+CHAT_TOKENS = 8  # what a chat format adds to a prompt
+
+
+@dataclass
+class CountingAsker:
+    """Counts calls and tokens."""
+
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+    async def __call__(self, prompt: str, wanted: type[BaseModel]) -> BaseModel:
+        """A typical value of what is wanted."""
+        schema = wanted.model_json_schema()
+        value = typical(schema, schema.get("$defs", {}))
+        self.calls += 1
+        self.tokens_in += count_tokens(prompt) + CHAT_TOKENS
+        self.tokens_out += count_tokens(json.dumps(value))
+        return wanted.model_validate(value)
+
+
+def typical(schema: Mapping[str, Any], known: Mapping[str, Any], name: str = "") -> Any:
+    """A value of the schema with as many words and items as usual."""
+    if "$ref" in schema:
+        return typical(known[schema["$ref"].rpartition("/")[2]], known, name)
+    if "enum" in schema:
+        return schema["enum"][-1]
+    kind = schema.get("type")
+    if kind == "object":
+        return {field: typical(part, known, field) for field, part in schema.get("properties", {}).items()}
+    if kind == "array":
+        length = min(max(ITEMS, schema.get("minItems", 0)), schema.get("maxItems", ITEMS))
+        return [typical(schema["items"], known, name.removesuffix("s")) for _ in range(length)]
+    return 1 if kind == "integer" else " ".join(["word"] * WORDS.get(name, OTHER_WORDS))
+
+
+@dataclass(frozen=True)
+class OneDirection:
+    """An embedder to whom all texts are the same: no estimate needs a real one."""
+
+    name: str = "none"
+    dimension: int = 1
+    synonym_threshold: float = 1.0
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Ones."""
+        return np.ones((len(texts), 1), dtype=np.float32)
+
 
 SAMPLED = 8
 ANSWER_TOKENS = 32  # a bare answer and a sentence in JSON
@@ -87,14 +145,14 @@ def _prompt_tokens(prompt: Sequence[Mapping[str, str]]) -> int:
 
 def strategy_lines(label: str, strategy: str, samples: Sequence[Sample], questions: int) -> list[Line]:
     """The most that a strategy's own stages cost, without community summaries (see `summary_line`)."""
-    asked = sum(count_tokens(sample.question) for sample in samples) / max(1, len(samples))
+    question = sum(count_tokens(sample.question) for sample in samples) / max(1, len(samples))
     return [
         Line(
             label,
             purpose,
             "llm",
             questions * most,
-            questions * most * (count_tokens(prompt) + asked + CHAT_TOKENS),
+            questions * most * (count_tokens(prompt) + question + CHAT_TOKENS),
             questions * most * NAMES_TOKENS,
         )
         for purpose, prompt, most in STAGES.get(strategy, ())

@@ -6,9 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hopbench.eval.answering.answers import CLOSED_BOOK, Answer, answer_all, answer_columns, closed_book
+from hopbench.eval.answering.answers import (
+    CLOSED_BOOK,
+    Answer,
+    JudgedMetric,
+    ModelCosts,
+    ReaderEntry,
+    answer_all,
+    answer_columns,
+    closed_book,
+)
 from hopbench.eval.answering.answers import VERSION as READER_VERSION
-from hopbench.eval.answering.entries import JudgedMetric, ModelCosts, ReaderEntry
 from hopbench.eval.answering.judge.sample import INPUTS, make_sample
 from hopbench.eval.metrics import primary_metric, rank_key, summarise
 from hopbench.eval.trials.trial import TrialOutcome

@@ -1,6 +1,11 @@
-from hopbench.eval.benchmarks.loader import FORMATS, load_benchmark
-from hopbench.eval.benchmarks.published import RunFile, load_rankings, load_run
-from hopbench.eval.benchmarks.registry import ShippedBenchmark, benchmark_names, shipped_benchmarks
+from hopbench.eval.benchmarks.loader import (
+    FORMATS,
+    ShippedBenchmark,
+    benchmark_names,
+    load_benchmark,
+    shipped_benchmarks,
+)
+from hopbench.eval.benchmarks.run_files import RunFile, load_rankings, load_run
 from hopbench.eval.benchmarks.triples import load_triples
 
 __all__ = [

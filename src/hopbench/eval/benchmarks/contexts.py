@@ -1,9 +1,9 @@
-"""The passages that come with each question (its context), collected into one corpus for all questions."""
+"""Contexts, the passages that come with each question, pooled into one corpus; supporting facts as gold passages."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -17,10 +17,11 @@ from hopbench.eval.benchmarks.fields import (
     list_field,
     record_id,
     refuse_unknown,
+    remark,
     required,
     text_value,
 )
-from hopbench.eval.resemblance import plain_title
+from hopbench.eval.types import plain_title
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage
 
@@ -63,7 +64,7 @@ class CorpusBuilder:
         return self.take(Paragraph(title, text), place).passage
 
     def take(self, paragraph: Paragraph, place: Place) -> Titled:
-        """Add a passage, as `add`; a closed corpus is asked for it instead."""
+        """Add a passage, as `add`; in a closed corpus, look it up instead."""
         title, text, sentences = paragraph
         if not title.strip() and not text.strip():
             raise place.error("holds a passage with neither title nor text: it could never be found")
@@ -78,7 +79,7 @@ class CorpusBuilder:
         return self._every[-1]
 
     def close(self) -> None:
-        """Take the corpus as whole: contexts then name its passages, and add none."""
+        """Close the corpus: from now on contexts refer to its passages and add none."""
         self._same = {_folded(title, text): one.id for (title, text), one in self._passages.items()}
 
     def _find(self, title: str, text: str) -> str:
@@ -101,7 +102,7 @@ class CorpusBuilder:
         return self._titled.get(plain_title(title), [])
 
     def miss(self, title: str, place: Place) -> None:
-        """Remember a gold passage that the corpus lacks."""
+        """Record a gold passage that is missing from the corpus."""
         self._missing.append((title, place))
 
     def refuse_missing(self, source: str) -> None:
@@ -201,3 +202,66 @@ def _parsed(title: object, value: object) -> tuple[Any, Any]:
             if not isinstance(parsed := json.loads(value), str):
                 title, value = json.loads(title), parsed
     return json.dumps(title) if isinstance(title, bool | int | float) else title, value
+
+
+@dataclass
+class Supporting:
+    """Finds the gold passages of one question after the other, and notes what is doubtful about them."""
+
+    corpus: CorpusBuilder
+    beyond: list[str] = field(default_factory=list)
+    unclear: list[str] = field(default_factory=list)
+
+    def passages(self, facts: Sequence[Fact], own: Sequence[Titled], place: Place) -> list[str]:
+        """The passage of each fact: one of the question's own context, else of another's.
+
+        Of several passages with the title it is the first that has all sentences of the facts with this title, else
+        the first that has this fact's sentence, else the first. Titles may differ in HTML entities and Unicode form.
+        """
+        found = {title: self._of_title(title, facts, own, place) for title in {fact.title: None for fact in facts}}
+        return [found[fact.title].get(fact.sentence, "") for fact in facts]
+
+    def _of_title(self, title: str, facts: Sequence[Fact], own: Sequence[Titled], place: Place) -> dict[int, str]:
+        """Sentence → passage, of the facts with this title."""
+        sentences = list({fact.sentence: None for fact in facts if fact.title == title})
+        known = _with_title(title, own) or _with_title(title, self.corpus.titled(title))
+        if not known:
+            self.corpus.miss(title, place)
+            return {}
+        whole = [one for one in known if all(map(one.has, sentences))]
+        where = f"{title!r} ({place.unit} {place.number})"
+        if len({one.passage for one in whole}) > 1:
+            self.unclear.append(where)
+        chosen = dict(self._each(sentences, whole or known, where))
+        if "" in chosen.values():
+            self.corpus.miss(title, place)
+        return chosen
+
+    def _each(self, sentences: Sequence[int], known: Sequence[Titled], where: str) -> Iterator[tuple[int, str]]:
+        for sentence in sentences:
+            having = [one for one in known if one.has(sentence)]
+            if not having:
+                self.beyond.append(f"{where}, sentence {sentence} of {known[0].sentences}")
+            yield sentence, (having or known)[0].passage
+
+    def report(self) -> None:
+        """Remark on facts whose sentence no paragraph has, and on those that several have."""
+        remark(
+            "supporting facts name a sentence beyond their paragraph",
+            self.beyond,
+            "check the file: the paragraph counts as gold all the same",
+        )
+        remark(
+            "supporting titles stand for several paragraphs that all have the sentences",
+            self.unclear,
+            "check the file: the first of them counts as gold",
+        )
+
+
+def _with_title(title: str, known: Sequence[Titled]) -> list[Titled]:
+    """Those with just this title, else those whose title differs only in how it is written; each passage once."""
+    found = [one for one in known if one.title == title]
+    if not found:
+        plain = plain_title(title)
+        found = [one for one in known if plain_title(one.title) == plain]
+    return list({one.passage: one for one in found}.values())

@@ -1,14 +1,16 @@
-"""Where a record stands in its file, and typed access to its fields: errors name file, line, field and value."""
+"""Where a record stands in its file, typed access to its fields, and what readers remark on without refusing it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 from unicodedata import category
 
-from hopbench.eval.resemblance import looks_like
+from hopbench.eval.types import Finding, looks_like
 from hopbench.retrieval.support.errors import InputError
 
 Record = dict[str, Any]
@@ -164,3 +166,25 @@ def content_id(prefix: str, *parts: str) -> str:
     """A stable id made of the content alone: the same text gets the same id in any file and any order."""
     digest = hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
     return f"{prefix}{digest[:16]}"
+
+
+_FOUND: ContextVar[list[Finding] | None] = ContextVar("found", default=None)
+_REMARK_EXAMPLES = 3
+
+
+@contextmanager
+def collected() -> Iterator[list[Finding]]:
+    """The list to which `remark` adds while the context is open."""
+    found: list[Finding] = []
+    token = _FOUND.set(found)
+    try:
+        yield found
+    finally:
+        _FOUND.reset(token)
+
+
+def remark(what: str, examples: Sequence[str], remedy: str) -> None:
+    """Note that `what` is true of the examples, of which the first three are shown; nothing where there are none."""
+    found = _FOUND.get()
+    if examples and found is not None:
+        found.append(Finding(what, len(examples), tuple(examples[:_REMARK_EXAMPLES]), remedy))

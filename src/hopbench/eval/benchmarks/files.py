@@ -1,15 +1,90 @@
-"""Text files read line by line or as one JSON value, compressed or not; errors name file, line and column."""
+"""Text files read line by line or as one JSON value, compressed with gzip or not, and the values of tables' cells.
+
+Errors name file, line and column. A table's cell holds a list as JSON text, and numbers beside gaps as floats.
+"""
 
 from __future__ import annotations
 
+import ast
+import gzip
+import io
 import json
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from hopbench.eval.benchmarks.fields import Place, Record, kind
-from hopbench.eval.benchmarks.gzip_file import opened, read_whole
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.input_files import regular, unreadable
+
+GZIP = ".gz"
+WHOLE_LIMIT = 2 * 1024**3  # bytes of a file that is read at once; HotpotQA's training file has 0.6 GB
+RATIO_LIMIT = 200  # text shrinks to a third or a tenth; gzip makes at most 1,030 bytes of one
+ALWAYS_ALLOWED = 4 * 1024 * 1024  # decompressed bytes, whatever the ratio
+_MAGIC = b"\x1f\x8b"
+_BLOCK = 1 << 20
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """An ordinary file for reading; it is decompressed where it begins as gzip does, whatever its name.
+
+    Raises
+    ------
+    InputError
+        For what cannot be opened or read, a damaged or cut-off gzip file, and one that unfolds beyond `RATIO_LIMIT`.
+    """
+    try:
+        with regular(path).open("rb") as file:
+            compressed = file.read(len(_MAGIC)) == _MAGIC
+            file.seek(0)
+            if compressed:
+                content: io.RawIOBase = _Unfolded(path, file)
+                yield io.BufferedReader(content, _BLOCK)
+            else:
+                yield file
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path}: not a whole gzip file ({error}): download or compress it again") from error
+    except OSError as error:
+        raise unreadable(str(path), error) from error
+
+
+class _Unfolded(io.RawIOBase):
+    """The decompressed bytes of a file, up to the limit."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self._path, self._file, self._content, self._size = path, file, gzip.GzipFile(fileobj=file), 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override] # the library's is a union of buffers
+        count = self._content.readinto(buffer)
+        self._size += count
+        if self._size > max(ALWAYS_ALLOWED, RATIO_LIMIT * self._file.tell()):
+            raise InputError(
+                f"{self._path}: its first {self._file.tell():,} bytes unfold to {self._size:,}, and over {RATIO_LIMIT} "
+                "times as many is the limit, as no text has that: decompress it yourself if you want to read it"
+            )
+        return count
+
+
+def read_whole(path: Path) -> bytes:
+    """The content of a file of at most `WHOLE_LIMIT` bytes, decompressed. Raises InputError, as `opened` does too."""
+    with opened(path) as file:
+        blocks, size = [], 0
+        while block := file.read(_BLOCK):
+            blocks.append(block)
+            size += len(block)
+            if size > WHOLE_LIMIT:
+                raise InputError(
+                    f"{path}: over {WHOLE_LIMIT:,} bytes, which is the limit for a file of one JSON value: write JSON "
+                    "lines, a record on each"
+                )
+        return b"".join(blocks)
+
 
 _BOM = b"\xef\xbb\xbf"
 LINE_LIMIT = 16 * 1024 * 1024  # bytes: a passage may have 1 MiB, its metadata as much as it likes
@@ -132,3 +207,59 @@ def first_character(path: Path) -> str:
     """The first character that is not white space, looked for in the first 4 KiB; empty when there is none."""
     with opened(path) as file:
         return file.read(4096).removeprefix(_BOM).lstrip()[:1].decode(errors="replace")
+
+
+FIELDS = frozenset(
+    """_id id text title question answer answer_aliases type gold metadata page_number document_id document_name
+    context supporting_facts paragraphs query-id corpus-id score""".split()
+)
+"""The columns of tables that are read."""
+_NESTED = (
+    *("answer", "answer_aliases", "gold", "metadata"),
+    *("context", "supporting_facts", "evidences", "paragraphs", "question_decomposition"),
+)
+_BEGINNINGS = ("[", "{")
+
+
+def refuse_repeated(path: Path, names: Sequence[str]) -> None:
+    """Raise InputError where a column that is read stands twice, as only one of the two could be read."""
+    for name in FIELDS:
+        if names.count(name) > 1:
+            raise InputError(f"{path}: has the column {name!r} {names.count(name)} times: remove or rename all but one")
+
+
+def with_nested_values(record: Record, place: Place) -> Record:
+    """The record with lists and objects in place of their JSON text, and without fields that are empty cells.
+
+    An answer that only begins like a list, as "[sic]", stays as it is written.
+    """
+    for name in _NESTED:
+        value = record.get(name, "")
+        if value == "":
+            record.pop(name, None)
+        elif isinstance(value, str) and value.lstrip()[:1] in _BEGINNINGS:
+            record[name] = _nested(name, value.strip(), place)
+    return record
+
+
+def _nested(name: str, text: str, place: Place) -> Any:
+    if (listed := _python_list(text)) is not None:
+        return listed
+    if name == "answer" and not (text[:2] in {'["', "['"} and text.endswith("]")):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+        return value if isinstance(value, list) else text
+    return parse_json(text, place, name)
+
+
+def _python_list(text: str) -> list[Any] | None:
+    """The list of which this is Python's own text, as pandas writes lists into a CSV file; None where it is none."""
+    if not text.startswith("['"):
+        return None
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return value if isinstance(value, list) and repr(value) == text else None

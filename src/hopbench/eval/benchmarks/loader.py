@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hopbench.eval.benchmarks.beir import (
@@ -12,25 +12,62 @@ from hopbench.eval.benchmarks.beir import (
     Parsed,
     contents,
     find_questions,
+    find_table,
     has_table,
+    is_folder_of_tables,
     no_data_set,
     read_folder,
 )
-from hopbench.eval.benchmarks.card import has_card, role_of
+from hopbench.eval.benchmarks.card import has_card, read_card, role_of
 from hopbench.eval.benchmarks.documents import DocumentCorpus, holds_documents, read_documents
-from hopbench.eval.benchmarks.gzip_file import ENDING as GZIP
-from hopbench.eval.benchmarks.hub_folder import parts_of, read_parts
-from hopbench.eval.benchmarks.official import BUILT_IN, detect, loaders
+from hopbench.eval.benchmarks.fields import collected, remark
+from hopbench.eval.benchmarks.files import GZIP
+from hopbench.eval.benchmarks.formats import BUILT_IN, detect, loaders
+from hopbench.eval.benchmarks.hub import load_hub, parts_of, read_parts
 from hopbench.eval.benchmarks.published_sets import published_files
-from hopbench.eval.benchmarks.question_files import read_question_file
-from hopbench.eval.benchmarks.questions import keep_judged
+from hopbench.eval.benchmarks.questions import find_qrels, keep_judged, read_question_file
 from hopbench.eval.benchmarks.records import layout_ending, read_records
-from hopbench.eval.benchmarks.registry import shipped_folders
-from hopbench.eval.benchmarks.remarks import collected, remark
-from hopbench.eval.types import Benchmark
+from hopbench.eval.types import Benchmark, Role
 from hopbench.retrieval.corpus import blank_ids
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 from hopbench.retrieval.support.input_files import unreadable
+
+_DATA = Path(__file__).resolve().parent / "data"
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedBenchmark:
+    """One line of `hopbench benchmarks`: `passages` and `questions` are counts."""
+
+    name: str
+    title: str
+    role: Role
+    passages: int
+    questions: int
+    folder: Path
+
+
+def shipped_folders() -> dict[str, Path]:
+    """Return name → folder of the shipped benchmarks, sorted by name."""
+    return {folder.name: folder for folder in sorted(_DATA.iterdir()) if is_folder_of_tables(folder)}
+
+
+def benchmark_names() -> list[str]:
+    """Return the names that `load_benchmark` accepts without a path."""
+    return list(shipped_folders())
+
+
+def shipped_benchmarks() -> list[ShippedBenchmark]:
+    """Describe every shipped benchmark: title (the card's `pretty_name`), role and counts, without validation."""
+    return [_describe(name, folder) for name, folder in shipped_folders().items()]
+
+
+def _describe(name: str, folder: Path) -> ShippedBenchmark:
+    passages, questions = (sum(1 for _ in read_records(find_table(folder, stem))) for stem in ("corpus", "queries"))
+    role = role_of(name, has_gold=find_qrels(folder) is not None, folder=folder)
+    title = str(read_card(folder).get("pretty_name") or name)
+    return ShippedBenchmark(name, title, role, passages, questions, folder)
+
 
 FORMATS = ("beir", *BUILT_IN)
 NAME_LIMIT = 150  # bytes; a system takes 255, and times, keys and endings are added
@@ -59,16 +96,16 @@ def load_benchmark(
         2WikiMultihopQA or MuSiQue file, or one that a plug-in's loader reads; or a Hub set as
         `owner/name[:config[:split]]`. A shipped name wins over a folder of that name: write `./hopworld` for yours.
     limit
-        Keep the first `limit` questions. The whole corpus is kept and the whole benchmark validated.
+        Keep only the first `limit` questions; the whole corpus is loaded and the whole benchmark validated.
     format
         One of `FORMATS` or a plug-in's loader, in place of detecting it from the content.
     questions
-        A `queries` file that is asked instead of the benchmark's own questions, with `qrels` beside it or gold in it.
+        A `queries` file used instead of the benchmark's own questions, with `qrels` next to it or gold in it.
     need_questions
         Whether a corpus without questions is refused; otherwise its benchmark has none.
     mapped
-        A folder in which the passages of a folder in BEIR layout are kept as memory-mapped columns, by the content of
-        their file: read and checked the first time only, and one copy for all processes.
+        A cache folder for the passages of a folder in BEIR layout, as memory-mapped columns by the content of their
+        file: read and checked only once, with one copy for all processes.
     min_grade
         The lowest grade of the judgements that counts as gold.
     strict
@@ -97,10 +134,10 @@ def load_benchmark(
     with collected() as findings:
         benchmark = _load(name_or_path, format, need_questions and questions is None, mapped)
         if questions is not None:
-            asked = read_question_file(questions, benchmark.passages)
-            has_gold = any(one.gold for one in asked)
+            loaded = read_question_file(questions, benchmark.passages)
+            has_gold = any(question.gold for question in loaded)
             role = role_of(benchmark.name, has_gold=has_gold, folder=_card_folder(benchmark.folder))
-            benchmark = replace(benchmark, questions=asked, role=role)
+            benchmark = replace(benchmark, questions=loaded, role=role)
         blank = blank_ids(benchmark.passages)
         remark("passages have neither title nor text", blank, "give them text, or remove them and their gold")
     benchmark = _with_grade(benchmark, min_grade)
@@ -110,7 +147,7 @@ def load_benchmark(
 
 
 def _with_grade(benchmark: Benchmark, least: int) -> Benchmark:
-    """The benchmark with the gold of at least that grade; questions that then have none are left out."""
+    """Keep only gold of at least that grade; drop questions that then have none."""
     if least < 1:
         raise InputError(f"min_grade is {least}, must be at least 1: passages of grade 0 or less are not relevant")
     if least == 1 or not any(question.gold for question in benchmark.questions):
@@ -122,8 +159,8 @@ def _with_grade(benchmark: Benchmark, least: int) -> Benchmark:
             "choose a lower one"
         )
     questions = [replace(question, gold=question.gold.at_least(least)) for question in benchmark.questions]
-    kept = keep_judged(f"{benchmark.name}, grades of at least {least}", questions)
-    return replace(benchmark, questions=kept, min_grade=least)
+    judged = keep_judged(f"{benchmark.name}, grades of at least {least}", questions)
+    return replace(benchmark, questions=judged, min_grade=least)
 
 
 def _load(name: str, format: str | None, need_questions: bool, mapped: Path | None) -> Benchmark:
@@ -131,14 +168,12 @@ def _load(name: str, format: str | None, need_questions: bool, mapped: Path | No
     if name in shipped:
         return _load_folder(shipped[name], format, need_questions, mapped)
     path = Path(os.path.expanduser(name))
-    # for a name that the system does not allow os.path says no, where Path raises
+    # os.path.exists is False for a name that the system does not allow; Path.exists raises.
     if name.strip() and os.path.exists(path):
         if path.is_dir():
             return _load_folder(path, format, need_questions, mapped)
         return _load_file(path, format, need_questions)
     if _HUB_NAME.fullmatch(name) and not layout_ending(path).startswith(".json") and not path.parent.is_dir():
-        from hopbench.eval.benchmarks.hub import load_hub  # `datasets` takes seconds to import
-
         return make_benchmark(*load_hub(name, format))
     if path.suffix or "/" in name or os.sep in name:
         raise InputError(
@@ -176,7 +211,7 @@ def _load_documents(folder: Path, need_questions: bool) -> Benchmark:
 
 
 def documents_of(folder: Path) -> DocumentCorpus:
-    """The documents of a folder. Raises InputError with what it holds and what is wanted where there are none."""
+    """Read a folder's documents. If there are none, the InputError says what the folder holds and what is expected."""
     if not holds_documents(folder):
         raise no_data_set(folder)
     try:
@@ -198,7 +233,7 @@ def _load_file(path: Path, format: str | None, need_questions: bool) -> Benchmar
 
 
 def make_benchmark(name: str, parsed: Parsed, folder: Path | None = None) -> Benchmark:
-    """The benchmark with the role that card, gold and name give it."""
+    """Make a benchmark, with the role that card, gold and name imply."""
     if len(name.encode()) > NAME_LIMIT:
         raise InputError(
             f"the benchmark's name {name[:20]!r}… has {len(name.encode())} bytes, over the limit of {NAME_LIMIT}: it "
@@ -210,7 +245,7 @@ def make_benchmark(name: str, parsed: Parsed, folder: Path | None = None) -> Ben
 
 
 def _card_folder(folder: Path | None) -> Path | None:
-    """The folder, where its README.md is a card: among documents it may be one of them."""
+    """Return the folder if its README.md is a dataset card: in a folder of documents it may be a document."""
     if folder is None or has_table(folder, "corpus") or has_card(folder):
         return folder
     return None

@@ -6,8 +6,11 @@ whatever else a corpus says about its passages may give away a question's gold.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
 
 from hopbench.eval.benchmarks.fields import (
     Place,
@@ -20,20 +23,25 @@ from hopbench.eval.benchmarks.fields import (
     text_value,
     whole,
 )
+from hopbench.eval.benchmarks.records import layout_ending, read_records
+from hopbench.retrieval.corpus import MappedPassages, write_passages
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.input_files import unreadable
+from hopbench.retrieval.support.kept_files import kept
+from hopbench.retrieval.support.resources import exhausted
 from hopbench.retrieval.types import SOURCE_FIELDS, UNKNOWN_SOURCE, Link, Passage, Source
 
 
 class Unique:
-    """Remembers where each id was first used and refuses its second use."""
+    """Track where each id was first used and refuse a second use."""
 
     def __init__(self, what: str) -> None:
-        """`what` is the kind of record, as messages call it: `passage` or `question`."""
+        """Set the kind of record for messages: `passage` or `question`."""
         self._what = what
         self._first: dict[str, Place] = {}
 
     def add(self, value: str, place: Place) -> None:
-        """Take note of `value`, or raise an error that names both places."""
+        """Record `value`, or raise an error that names both places."""
         first = self._first.setdefault(value, place)
         if first is not place:
             raise place.error(
@@ -52,12 +60,12 @@ def read_passage(record: Record, place: Place) -> Passage:
 
 
 def read_passages(source: str, rows: Rows) -> tuple[Passage, ...]:
-    """All passages of a corpus, in file order, each `_id` once; an empty corpus is refused."""
+    """Read all passages of a corpus in file order; refuse duplicate ids and an empty corpus."""
     return tuple(checked_passages(source, rows))
 
 
 def checked_passages(source: str, rows: Rows) -> Iterator[Passage]:
-    """`read_passages`, one after another."""
+    """Yield checked passages one at a time (see `read_passages`)."""
     unique, some = Unique("passage"), False
     for place, record in rows:
         passage = read_passage(record, place)
@@ -69,7 +77,7 @@ def checked_passages(source: str, rows: Rows) -> Iterator[Passage]:
 
 
 def read_links(record: Record, place: Place) -> tuple[Link, ...]:
-    """The links of a row, `[{"text": …, "target": …}]`; a field `links` of another form is not ours, and not read.
+    """The links of a row, `[{"text": …, "target": …}]`; a `links` field of another form is ignored.
 
     Raises
     ------
@@ -90,20 +98,20 @@ def read_links(record: Record, place: Place) -> tuple[Link, ...]:
     )
 
 
-LONGEST = 200  # characters
+SOURCE_LIMIT = 200  # characters
 _SOURCE = frozenset(SOURCE_FIELDS)
 
 
 def read_source(record: Record, place: Place) -> Source:
-    """The source that a row gives, beside its text or in its `metadata`, which overrules; null and "" say nothing.
+    """Read a row's source from its own fields or its `metadata`, which takes precedence; ignore null and "".
 
     Raises
     ------
     InputError
         For a value that is neither text nor a whole number, or is longer than 200 characters.
     """
-    beside = record.get("metadata")
-    metadata = beside if isinstance(beside, dict) else {}
+    given_metadata = record.get("metadata")
+    metadata = given_metadata if isinstance(given_metadata, dict) else {}
     if _SOURCE.isdisjoint(record) and _SOURCE.isdisjoint(metadata):  # most corpora: a fifth of their reading
         return UNKNOWN_SOURCE
     given = {name: metadata.get(name, record.get(name)) for name in SOURCE_FIELDS}
@@ -118,10 +126,52 @@ def read_source(record: Record, place: Place) -> Source:
 def _value(place: Place, name: str, value: object) -> str:
     if value is None:
         return ""
-    value = whole(value)  # a table's reader gives whole numbers beside gaps as floats
+    value = whole(value)  # pandas stores whole numbers as floats in columns with gaps
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise place.error(f"field {name!r} must be text or a whole number, not {kind(value)}: correct or remove it")
     text = text_value(place, name, str(value)).strip()
-    if len(text) > LONGEST:
-        raise place.error(f"field {name!r} has {len(text)} characters, the limit is {LONGEST}: shorten or remove it")
+    if len(text) > SOURCE_LIMIT:
+        raise place.error(
+            f"field {name!r} has {len(text)} characters, the limit is {SOURCE_LIMIT}: shorten or remove it"
+        )
     return text
+
+
+FORMAT = "passages-2"  # bump when what is read or refused changes: files are then read again
+
+
+def mapped_passages(files: Sequence[Path], folder: Path) -> MappedPassages:
+    """Return passages from cached columns in `folder`; read the files and cache them on first use.
+
+    Files and columns are read whole for their checksums: seconds per gigabyte, a tenth of reading the passages.
+
+    Raises InputError as `read_passages`, for files that are written while they are read, and for a folder that cannot
+    be written; another error of the project's where the disk is full.
+    """
+    source = str(files[0] if len(files) == 1 else files[0].parent)
+    name = _content_digest(files)
+
+    def write(place: Path) -> None:
+        write_passages(checked_passages(source, chain.from_iterable(map(read_records, files))), place)
+        if _content_digest(files) != name:
+            raise InputError(f"{source}: was written to while it was read: run the command again when it is complete")
+
+    try:
+        return kept(folder / name, FORMAT, write, MappedPassages, content=True)
+    except OSError as error:  # the folder's: errors of the corpus come from its readers as InputError
+        if (lacking := exhausted(error, folder)) is not None:
+            raise lacking from error
+        raise InputError(f"cannot write {folder}: {error}. Set HOPBENCH_HOME to another folder") from error
+
+
+def _content_digest(files: Sequence[Path]) -> str:
+    """SHA-256 of the files and of their endings, by which their layout is known."""
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(layout_ending(file).encode())
+        try:
+            with file.open("rb") as opened:
+                digest.update(hashlib.file_digest(opened, "sha256").digest())
+        except OSError as error:
+            raise unreadable(str(file), error) from error
+    return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Ready triples: relations that someone extracted from the corpus beforehand, one JSON object a line."""
+"""Ready-made triples: relations extracted from the corpus elsewhere, one JSON object a line."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from hopbench.eval.benchmarks.files import read_jsonl
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Triple
 
-MAX_TYPE = 80  # characters of a type, as many as a language model may write
-WEIGHTS = 10
+MAX_TYPE_LENGTH = 80  # characters of a type, as many as a language model may write
+MAX_WEIGHT = 10
 
 
 def load_triples(path: str | Path, passage_ids: Iterable[str]) -> list[Triple]:
@@ -74,11 +74,11 @@ def _triple(record: Record, place: Place) -> Triple:
         relation=_name(record, place, "relation"),
         object=_name(record, place, "object"),
         confidence=_strength(record, place),
-        subject_type=_said(record, place, "subject_type", "subj_type", limit=MAX_TYPE),
-        object_type=_said(record, place, "object_type", "obj_type", limit=MAX_TYPE),
-        description=_said(record, place, "description"),
-        subject_description=_said(record, place, "subject_description"),
-        object_description=_said(record, place, "object_description"),
+        subject_type=_optional(record, place, "subject_type", "subj_type", limit=MAX_TYPE_LENGTH),
+        object_type=_optional(record, place, "object_type", "obj_type", limit=MAX_TYPE_LENGTH),
+        description=_optional(record, place, "description"),
+        subject_description=_optional(record, place, "subject_description"),
+        object_description=_optional(record, place, "object_description"),
     )
 
 
@@ -89,7 +89,7 @@ def _name(record: Record, place: Place, field: str) -> str:
     return text
 
 
-def _said(record: Record, place: Place, *names: str, limit: int = TEXT_LIMIT) -> str:
+def _optional(record: Record, place: Place, *names: str, limit: int = TEXT_LIMIT) -> str:
     """An optional text on one line, by the first of its names that the record has; "" where it has none (or null)."""
     field = next((name for name in names if record.get(name) is not None), None)
     if field is None:
@@ -103,18 +103,18 @@ def _said(record: Record, place: Place, *names: str, limit: int = TEXT_LIMIT) ->
 def _strength(record: Record, place: Place) -> float:
     """The strength, 0..1: the weight (how strong the relation is) if given, else the confidence (how certain)."""
     confidence = _number(record, place, "confidence", 0, 1)
-    weight = _number(record, place, "weight", 1, WEIGHTS)
+    weight = _number(record, place, "weight", 1, MAX_WEIGHT)
     if weight is not None:
-        return weight / WEIGHTS
+        return weight / MAX_WEIGHT
     return 1.0 if confidence is None else confidence
 
 
-def _number(record: Record, place: Place, field: str, least: int, most: int) -> float | None:
+def _number(record: Record, place: Place, field: str, low: int, high: int) -> float | None:
     value = record.get(field)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise place.error(f"field {field!r} must be a number from {least} to {most}, not {kind(value)}")
-    if not least <= value <= most:  # also refuses NaN
-        raise place.error(f"field {field!r} is {value}, must be from {least} to {most}: rescale it or leave it out")
+        raise place.error(f"field {field!r} must be a number from {low} to {high}, not {kind(value)}")
+    if not low <= value <= high:  # also refuses NaN
+        raise place.error(f"field {field!r} is {value}, must be from {low} to {high}: rescale it or leave it out")
     return float(value)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hopbench.eval.metrics.joined import MAX_HOPS
+from hopbench.eval.metrics.built_in import MAX_HOPS
 from hopbench.eval.metrics.reach import ExpansionFactors
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.index import Batch, Index

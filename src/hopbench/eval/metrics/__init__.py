@@ -1,8 +1,7 @@
-"""Scores: a registry of self-describing metrics, rows per question, and summaries beside their ceilings."""
+"""Scores: a registry of self-describing metrics, rows per question, and summaries with ceilings."""
 
 from hopbench.eval.metrics.base import Batch, GoldFacts, Metric, MetricFamily
-from hopbench.eval.metrics.catalogue import added_names, catalogue, mlflow_name
-from hopbench.eval.metrics.normalise import normalise_answer
+from hopbench.eval.metrics.containment import normalise_answer
 from hopbench.eval.metrics.registry import (
     ADD_ANSWERS,
     ADD_GOLD,
@@ -10,10 +9,12 @@ from hopbench.eval.metrics.registry import (
     all_metrics,
     asked_metrics,
     best_value,
+    catalogue,
     get_metric,
     lacking,
     metric_code,
     metrics_among,
+    mlflow_name,
     primary_metric,
     primary_of,
     ragas_metrics,
@@ -22,18 +23,20 @@ from hopbench.eval.metrics.registry import (
     sign_of,
     worst_of,
 )
-from hopbench.eval.metrics.scoring import score
-from hopbench.eval.metrics.summary import Summary, measured_shares, summarise, with_coverage
+from hopbench.eval.metrics.scoring import Summary, measured_shares, score, summarise, with_coverage
+from hopbench.eval.metrics.shown import SHOWN, View, added_names, shown_in, shown_metrics
 
 __all__ = [
     "ADD_ANSWERS",
     "ADD_GOLD",
     "PRIMARY",
+    "SHOWN",
     "Batch",
     "GoldFacts",
     "Metric",
     "MetricFamily",
     "Summary",
+    "View",
     "added_names",
     "all_metrics",
     "asked_metrics",
@@ -52,6 +55,8 @@ __all__ = [
     "rank_key",
     "register",
     "score",
+    "shown_in",
+    "shown_metrics",
     "sign_of",
     "summarise",
     "with_coverage",

@@ -22,7 +22,7 @@ CUTOFFS = (2, 5, 10, 20)
 
 NDCG = "nDCG@10"
 IR_MEASURES = (*(f"R@{k}" for k in CUTOFFS), NDCG, "RR")
-"""What is asked of ir_measures, in its own notation, in one pass over the rankings."""
+"""Measures computed by ir_measures, in its notation, in one pass over the rankings."""
 
 CONTEXT_PASSAGES = 5
 """Chunks in the budgeted context that all strategies share; a ceiling of the metrics that read it."""
@@ -94,7 +94,7 @@ class Metric:
 class MetricFamily:
     """Metrics that differ in their cut-off, `NAME@k`: `at` makes the one of a k in 1..`largest`.
 
-    Those of `cutoffs` run by default; any other is measured when it is asked for (`--metric NAME@k`).
+    Those of `cutoffs` run by default; any other is measured on request (`--metric NAME@k`).
     """
 
     name: str
@@ -112,9 +112,14 @@ class MetricFamily:
         return made
 
 
+def gold_titles(gold: Sequence[str], titles: Mapping[str, str]) -> set[str]:
+    """The titles of a gold set; a passage that the corpus lacks has one that no passage has."""
+    return {titles.get(passage, f"\0{passage}") for passage in gold}
+
+
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Answered questions beside their rankings, and what several metrics share, computed once."""
+    """Answered questions with their rankings, and shared intermediate values, computed once."""
 
     benchmark: Benchmark
     questions: Sequence[BenchmarkQuestion]
@@ -181,7 +186,7 @@ def _binary(batch: Batch) -> dict[str, dict[str, int]]:
 
 def _measured(batch: Batch, names: Sequence[str], judged: Mapping[str, Mapping[str, int]]) -> dict[str, FloatArray]:
     """Measure → values by ir_measures for the gold sets whose numbers `judged` has, with their passages' gains."""
-    import ir_measures  # costs .2 s, which `hopbench strategies` need not pay
+    import ir_measures  # takes 0.2 s, which `hopbench strategies` does not need
 
     values = {name: np.full(len(batch.gold_sets), np.nan) for name in names}
     if not judged:

@@ -3,18 +3,35 @@ r"""Whether a text contains an answer: the rule of every `has_answer` metric (do
 Source: `SimpleTokenizer` and `has_answer` of DPR (https://github.com/facebookresearch/DPR): the uncased tokens
 `[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]` of an answer stand in the text one after the other. Two things are added: marks that
 only differ in typography are one mark, and scripts that join words are compared character by character.
+
+Answers are normalised exactly as by `normalize_answer` of HotpotQA's hotpot_evaluate_v1.py, itself from SQuAD
+(https://github.com/hotpotqa/hotpot).
 """
 
 from __future__ import annotations
 
+import re
+import string
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
 import regex
 
-from hopbench.eval.metrics.normalise import UNSHOWABLE, normalise_answer
 from hopbench.retrieval.text.words import UNSPACED
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = re.compile(f"[{re.escape(string.punctuation)}]+")
+
+UNSHOWABLE = frozenset({"yes", "no", "noanswer"})
+"""Answers the script treats apart: no passage "contains" a yes, so containment does not apply to them."""
+
+
+@lru_cache(maxsize=1 << 15)  # trials on one corpus show the same passages again and again
+def normalise_answer(text: str) -> str:
+    """Lower case, without ASCII punctuation, without articles, with single spaces: "The U.S.A." → "usa"."""
+    return " ".join(_ARTICLES.sub(" ", _PUNCTUATION.sub("", text.lower())).split())
+
 
 RULE = "dpr-1"  # changes with the rule, in what identifies stored results
 

@@ -9,23 +9,39 @@ are RAGAS's, to the last digit; a test compares them with the public call.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
 from hopbench.eval.metrics.base import Batch, FloatArray, GoldFacts, Metric
-from hopbench.eval.ragas_untracked import import_untracked
 
 CITATION = "RAGAS 0.4 (Es et al., EACL 2024, arXiv 2309.15217), https://docs.ragas.io, context metrics without LLM"
 THRESHOLD = 0.5
-"""RAGAS's default: texts count as the same from a Levenshtein similarity of .5."""
+"""RAGAS's default: texts count as the same from a Levenshtein similarity of 0.5."""
 
-REMEMBERED = 262_144
-"""Pairs of texts whose similarity is kept, some 60 MB: 1,000 questions × 2 gold texts × 131 passages read."""
+CACHED_PAIRS = 262_144
+"""Pairs of texts whose similarity is cached, some 60 MB: 1,000 questions × 2 gold texts × 131 passages read."""
 
 
-@lru_cache(maxsize=REMEMBERED)
+def import_untracked() -> None:
+    """Import RAGAS, which takes 3-15 s, so that it neither reports its use nor keeps a user id. Call it before any use.
+
+    RAGAS makes the id even where it must not report: it would write `~/.local/share/ragas/uuid.json`.
+    """
+    os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")
+    from ragas import _analytics
+
+    _analytics.user_data_dir = _no_folder
+
+
+def _no_folder(appname: str) -> str:
+    """RAGAS takes a random id for the process where it has no folder."""
+    raise OSError(f"no folder for {appname}'s user id")
+
+
+@lru_cache(maxsize=CACHED_PAIRS)
 def _similarity(first: str, second: str) -> float:
     """1 − normalised Levenshtein distance, or 0 below the threshold, where RAGAS only asks on which side it lies.
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from hopbench.eval.metrics.base import FloatArray
-from hopbench.eval.metrics.joined import MAX_HOPS
+from hopbench.eval.metrics.built_in import MAX_HOPS
 from hopbench.retrieval.support.errors import InputError, ParameterError
 
 Words: TypeAlias = npt.NDArray[np.uint64]

@@ -1,20 +1,118 @@
-"""The registry of metrics, read by documentation, scoring, tracking and reports; and which metric is primary."""
+"""The registry of metrics (built-in, of installed packages, cut-offs requested), and which metric is primary."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from hopbench.eval.metrics.base import Group, Metric
-from hopbench.eval.metrics.catalogue import catalogue
+from hopbench.eval.metrics.base import Group, Metric, MetricFamily
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.plugins.code import PluginCode
-from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.plugins.registry import METRICS, Registry
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
+
+Offer = tuple[Metric | MetricFamily, ...]
+_HERE = "hopbench.eval.metrics"
+BUILT_IN: Mapping[str, str] = {
+    "ranking": f"{_HERE}.built_in:RANKING",
+    "answers": f"{_HERE}.built_in:ANSWERS",
+    "titles": f"{_HERE}.built_in:TITLES",
+    "ragas_context": f"{_HERE}.ragas_context:METRICS",
+    "reach": f"{_HERE}.built_in:REACH",
+    "answer_match": f"{_HERE}.built_in:ANSWER_MATCH",
+    "judged": f"{_HERE}.built_in:JUDGED",
+}
+"""Group → its metrics and families, in the order of reports; an entry point of a package has the same form."""
+
+
+class Catalogue:
+    """Metrics and families by name, with the plug-in of each. A plug-in whose names are taken is refused whole."""
+
+    def __init__(self) -> None:
+        self.defaults: dict[str, Metric] = {}
+        self.families: dict[str, MetricFamily] = {}
+        self.registry: Registry[Offer] = Registry("group of metrics", METRICS, BUILT_IN, self._taken)
+        self._requested: dict[str, Metric] = {}
+        self._plugin_of: dict[str, str] = {}
+        for name in BUILT_IN:
+            self.registry.get(name)
+        self.built_in = frozenset(self.defaults)
+        self.registry.plugins()
+
+    def register(self, metric: Metric) -> Metric:
+        """Add a metric that is always measured; refuses a name, or a tracking name, that is taken."""
+        taken = {mlflow_name(known) for known in (*self.defaults, *self.families)}
+        if mlflow_name(metric.name) in taken:
+            raise InputError(f"metric {metric.name!r} is registered already; give the new one another name")
+        self.defaults[metric.name] = metric
+        return metric
+
+    def find(self, name: str) -> Metric | None:
+        """The metric of that name, a family's of any cut-off too; None for an unknown name."""
+        known = self.defaults.get(name) or self._requested.get(name)
+        family, at, k = name.partition("@")
+        if known is None and at and family in self.families and k.isdecimal():
+            known = self._requested[name] = self.families[family].metric(int(k))
+        return known
+
+    def get(self, name: str) -> Metric:
+        """As `find`; raises UnknownNameError for an unknown name."""
+        metric = self.find(name)
+        if metric is None:
+            also = [f"{family}@{k}" for family in self.families for k in range(1, 101)]
+            raise UnknownNameError("metric", name, [*self.defaults, *(f"{one}@K" for one in self.families)], also)
+        return metric
+
+    def code_of(self, name: str) -> tuple[PluginCode, ...]:
+        """Return the code of the plug-in that provides a metric; empty for a built-in one."""
+        family = name.partition("@")[0]
+        plugin = self._plugin_of.get(name) or self._plugin_of.get(family, "")
+        return self.registry.code_of(plugin) if plugin else ()
+
+    def _taken(self, name: str, offer: object) -> Offer:
+        """Register what a module or package offers, all of it or nothing."""
+        offered = offer if isinstance(offer, tuple) else (offer,)
+        before = dict(self.defaults), dict(self.families)
+        try:
+            for one in offered:
+                self._take(one)
+        except BaseException:
+            self.defaults, self.families = before
+            raise
+        if name not in BUILT_IN:
+            added = [one for one in (*self.defaults, *self.families) if one not in before[0] and one not in before[1]]
+            self._plugin_of.update(dict.fromkeys(added, name))
+        return offered
+
+    def _take(self, one: object) -> None:
+        if isinstance(one, Metric):
+            self.register(one)
+            return
+        if not isinstance(one, MetricFamily):
+            raise InputError(f"{one!r} is neither a Metric nor a MetricFamily")
+        if one.name in self.families or "@" in one.name:
+            raise InputError(f"the family of metrics {one.name!r} has a name that is taken or holds an @")
+        for k in one.cutoffs:
+            self.register(one.metric(k))
+        self.families[one.name] = one
+
+
+def mlflow_name(name: str) -> str:
+    """The name under which MLflow takes a metric, as it refuses "@": `recall@5` → `recall_at_5`."""
+    return name.replace("@", "_at_")
+
+
+@cache
+def catalogue() -> Catalogue:
+    """Return all metrics (created on first use: a plug-in may import this package)."""
+    return Catalogue()
+
 
 PRIMARY = "all_gold@10"
-"""The metric on which comparisons, baselines and nightly verdicts stand unless told otherwise."""
+"""The default metric of comparisons, baselines and nightly verdicts."""
 
 
 def register(metric: Metric) -> Metric:
@@ -28,11 +126,11 @@ def get_metric(name: str) -> Metric:
 
 
 def asked_metrics(names: Iterable[str]) -> tuple[str, ...]:
-    """The names that are measured only when asked for. Raises InputError for what a run cannot measure on request."""
-    asked = [get_metric(name) for name in names if name not in all_metrics()]
-    if other := next((one for one in asked if one.group != "ranking" or one.compute is None), None):
-        raise InputError(f"metric {other.name!r} is not computed from rankings, so it cannot be asked for by name")
-    return tuple(dict.fromkeys(one.name for one in asked))
+    """Return the names measured only on request. Raises InputError for what a run cannot measure on request."""
+    requested = [get_metric(name) for name in names if name not in all_metrics()]
+    if other := next((one for one in requested if one.group != "ranking" or one.compute is None), None):
+        raise InputError(f"metric {other.name!r} is not computed from rankings, so it cannot be requested by name")
+    return tuple(dict.fromkeys(one.name for one in requested))
 
 
 def metrics_among(names: Iterable[object]) -> list[Metric]:

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from hopbench.eval.metrics import get_metric, ragas_metrics, worst_of
-from hopbench.eval.metrics.summary import gold_facts
+from hopbench.eval.metrics.scoring import gold_facts
 from hopbench.eval.report.data import ReportData
 from hopbench.eval.types import BenchmarkQuestion
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hopbench.eval.answering.entries import JudgeEntry, ReaderEntry
+from hopbench.eval.answering.answers import JudgeEntry, ReaderEntry
 from hopbench.eval.report.data import ReportData
 from hopbench.eval.runs.schema import StrategyEntry
 from hopbench.retrieval.llm.endpoint import asked_of

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from hopbench.eval.answering.answers import CLOSED_BOOK
-from hopbench.eval.benchmarks.published import RunFile
+from hopbench.eval.benchmarks.run_files import RunFile
 from hopbench.eval.files import read_table
 from hopbench.eval.metrics import score
 from hopbench.eval.trials.trial import run_trial

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hopbench.eval.answering.entries import ModelEntries
+from hopbench.eval.answering.answers import ModelEntries
 from hopbench.eval.answering.reading import costs
 from hopbench.eval.compare import PairResult
 from hopbench.eval.runs.evaluate import Evaluation

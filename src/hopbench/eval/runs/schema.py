@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict, cast
 
-from hopbench.eval.answering.entries import ModelCosts, ModelEntries
-from hopbench.eval.metrics.summary import GroupMeans
+from hopbench.eval.answering.answers import ModelCosts, ModelEntries
+from hopbench.eval.metrics.scoring import GroupMeans
 from hopbench.retrieval.strategies.registry import InSample
 
 RESULTS_SCHEMA = "hopbench.results/1"

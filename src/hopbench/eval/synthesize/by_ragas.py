@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from hopbench.eval.answering.judge.asker import LIMITS, ModelAsker
-from hopbench.eval.answering.judge.full import ragas_embeddings, ragas_llm
+from hopbench.eval.answering.judge.profiles import ragas_embeddings, ragas_llm
+from hopbench.eval.answering.judge.sample import LIMITS, ModelAsker
 from hopbench.eval.gold import Gold
-from hopbench.eval.ragas_untracked import import_untracked
+from hopbench.eval.metrics.ragas_context import import_untracked
 from hopbench.eval.synthesize.evidence import Evidence
 from hopbench.eval.synthesize.hardness import Searched
 from hopbench.eval.types import BenchmarkQuestion

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hopbench.eval.benchmarks.write import write_benchmark
+from hopbench.eval.benchmarks.beir import write_benchmark
 from hopbench.eval.files import write_atomically
 from hopbench.eval.gold import Gold
 from hopbench.eval.synthesize.card import Origin, card

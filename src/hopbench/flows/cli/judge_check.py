@@ -20,7 +20,7 @@ from hopbench.flows.cli.flags.shared import (
 from hopbench.flows.settings.run_settings import metric_names
 
 if TYPE_CHECKING:
-    from hopbench.eval.answering.judge.check import Estimated
+    from hopbench.eval.answering.judge.outcome import Estimated
     from hopbench.flows.studies.judge_check import Checked
 
 

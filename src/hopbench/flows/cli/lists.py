@@ -143,7 +143,7 @@ def _plain(value: object) -> str:
 def benchmarks_command(as_json: Json = False) -> None:
     """List the benchmarks that --dataset knows by name."""
     from hopbench.eval.benchmarks import shipped_benchmarks
-    from hopbench.eval.benchmarks.official import loaders
+    from hopbench.eval.benchmarks.formats import loaders
 
     found = shipped_benchmarks()
     if as_json:

@@ -84,6 +84,6 @@ def _night(commands: Mapping[str, Any], arguments: list[str]) -> dict[str, Any]:
 
 def _place(dataset: str) -> str:
     """A data set as its form takes it: a folder or file with its whole path, since a bare name is a shipped one's."""
-    from hopbench.eval.benchmarks.registry import shipped_folders
+    from hopbench.eval.benchmarks.loader import shipped_folders
 
     return dataset if dataset in shipped_folders() or not Path(dataset).exists() else str(Path(dataset).absolute())

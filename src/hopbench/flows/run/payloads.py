@@ -17,7 +17,7 @@ from hopbench.flows.tracking.names import Param, Tag
 from hopbench.retrieval.llm.endpoint import asked_of
 
 if TYPE_CHECKING:
-    from hopbench.eval.answering.entries import ModelEntry
+    from hopbench.eval.answering.answers import ModelEntry
     from hopbench.eval.runs.evaluate import Evaluation
     from hopbench.eval.types import Benchmark
     from hopbench.flows.settings.options import RunOptions

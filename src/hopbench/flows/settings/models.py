@@ -188,7 +188,7 @@ def open_models(options: ModelOptions, embedder: Embedder, home: Home) -> Iterat
         judging = None
         if "judge" in llms:
             from hopbench.eval.answering.judge import open_judge
-            from hopbench.eval.answering.judge.store import JudgementStore
+            from hopbench.eval.answering.judge.schedule import JudgementStore
 
             store = stack.enter_context(JudgementStore.open(home.judgements))
             judging = open_judge(options.judge_profile, llms["judge"], embedder, store)

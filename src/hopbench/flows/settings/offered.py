@@ -29,7 +29,7 @@ class Offer:
 
 
 def _datasets() -> Offer:
-    from hopbench.eval.benchmarks.registry import shipped_folders
+    from hopbench.eval.benchmarks.loader import shipped_folders
 
     return Offer(list(shipped_folders()), "shipped", {"folder, file or Hub name": r"^.*[/.~:].*$"})
 

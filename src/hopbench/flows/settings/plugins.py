@@ -26,7 +26,7 @@ class Plugin:
 
 def registries() -> dict[str, Registry[Any]]:
     """The registry of each kind; this loads them."""
-    from hopbench.eval.benchmarks.official import loaders
+    from hopbench.eval.benchmarks.formats import loaders
     from hopbench.eval.metrics import catalogue
     from hopbench.retrieval.embedding.factory import embedders
     from hopbench.retrieval.graph.construction.extraction import extractors

@@ -14,7 +14,7 @@ from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.models import ModelOptions
 
 if TYPE_CHECKING:
-    from hopbench.eval.answering.judge.check import Agreement
+    from hopbench.eval.answering.judge.outcome import Agreement
     from hopbench.eval.answering.judge.sample import Sample
     from hopbench.retrieval.llm import LLM
 
@@ -47,8 +47,8 @@ def judge_check(options: GraphOptions, models: ModelOptions, samples: int, out: 
     home.prepare()
     from hopbench.eval.answering.estimate import typical_samples
     from hopbench.eval.answering.judge import open_judge
-    from hopbench.eval.answering.judge.check import check
-    from hopbench.eval.answering.judge.store import JudgementStore
+    from hopbench.eval.answering.judge.outcome import check
+    from hopbench.eval.answering.judge.schedule import JudgementStore
     from hopbench.eval.files import refuse_unwritable, write_atomically
     from hopbench.retrieval.llm import LLM, CallLedger
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hopbench.eval.answering.judge.check import Cost, _agreement, difference, spearman
+from hopbench.eval.answering.judge.outcome import Cost, _agreement, difference, spearman
 
 NOTHING = Cost(0, 0, 0, 0.0, 0)
 

@@ -13,13 +13,11 @@ import pytest
 from tests.support.judging import SAMPLES, scripted_model
 from tests.support.llm_servers.scripted import ScriptedServer
 
+from hopbench.eval.answering.estimate import CountingAsker, OneDirection
 from hopbench.eval.answering.judge import open_judge
-from hopbench.eval.answering.judge.compact import PROMPTS, CompactJudge, average_precision, named
-from hopbench.eval.answering.judge.compact_prompts import most
+from hopbench.eval.answering.judge.profiles import PROMPTS, CompactJudge, average_precision, most, named
 from hopbench.eval.answering.judge.sample import INPUTS, Sample, reference
-from hopbench.eval.answering.judge.schedule import jobs_of
-from hopbench.eval.answering.judge.standin import CountingAsker, OneDirection
-from hopbench.eval.answering.judge.store import JudgementStore
+from hopbench.eval.answering.judge.schedule import JudgementStore, jobs_of
 from hopbench.eval.metrics import all_metrics
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.embedding.factory import get_embedder
@@ -82,7 +80,7 @@ async def _directly(url: str) -> dict[tuple[str, str], float]:
     from ragas.llms import base
     from ragas.metrics import collections
 
-    from hopbench.eval.answering.judge.full import ragas_embeddings
+    from hopbench.eval.answering.judge.profiles import ragas_embeddings
 
     client = openai.AsyncOpenAI(base_url=url, api_key="none")
     patch = pytest.MonkeyPatch()
@@ -199,7 +197,7 @@ def test_the_compact_profile_reads_far_less_than_the_full_one() -> None:
 
 
 def _counted(profile: str) -> CountingAsker:
-    from hopbench.eval.answering.judge.full import FullJudge
+    from hopbench.eval.answering.judge.profiles import FullJudge
 
     asker = CountingAsker()
     scorer: Any = (FullJudge if profile == "full" else CompactJudge)(asker, OneDirection())

@@ -15,12 +15,10 @@ from tests.support.judging import SAMPLES, Body, scripted_model
 from tests.support.llm_servers.scripted import ScriptedServer
 
 from hopbench.eval.answering.judge import open_judge
-from hopbench.eval.answering.judge.asker import LIMITS
-from hopbench.eval.answering.judge.compact import PROMPTS
 from hopbench.eval.answering.judge.outcome import NO_ANSWER, judge_labels
-from hopbench.eval.answering.judge.sample import INPUTS, Sample
-from hopbench.eval.answering.judge.schedule import Job, Judging, jobs_of
-from hopbench.eval.answering.judge.store import JudgementStore
+from hopbench.eval.answering.judge.profiles import PROMPTS
+from hopbench.eval.answering.judge.sample import INPUTS, LIMITS, Sample
+from hopbench.eval.answering.judge.schedule import Job, JudgementStore, Judging, jobs_of
 from hopbench.retrieval.embedding.factory import get_embedder
 from hopbench.retrieval.llm import LLM, BudgetReached, CallLedger, Endpoint, Settings
 

@@ -14,10 +14,9 @@ from tests.support.llm_servers.small_model import MODEL
 
 from hopbench.eval.answering.answers import answer_all
 from hopbench.eval.answering.judge import open_judge
-from hopbench.eval.answering.judge.asker import Limits
 from hopbench.eval.answering.judge.outcome import judge_labels
-from hopbench.eval.answering.judge.sample import Sample, make_sample
-from hopbench.eval.answering.judge.store import JudgementStore
+from hopbench.eval.answering.judge.sample import Limits, Sample, make_sample
+from hopbench.eval.answering.judge.schedule import JudgementStore
 from hopbench.eval.benchmarks import load_benchmark
 from hopbench.eval.types import Benchmark, PassageRanking
 from hopbench.retrieval.embedding.factory import get_embedder

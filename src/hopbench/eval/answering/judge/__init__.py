@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hopbench.eval.answering.judge.asker import Limits
-    from hopbench.eval.answering.judge.schedule import Judging
-    from hopbench.eval.answering.judge.store import JudgementStore
+    from hopbench.eval.answering.judge.sample import Limits
+    from hopbench.eval.answering.judge.schedule import JudgementStore, Judging
     from hopbench.retrieval.embedding.base import Embedder
     from hopbench.retrieval.llm import LLM
 
@@ -18,9 +17,8 @@ def open_judge(
     profile: str, llm: LLM, embedder: Embedder, store: JudgementStore, limits: Limits | None = None
 ) -> Judging:
     """A judge of the profile `full` or `compact` over a model."""
-    from hopbench.eval.answering.judge.asker import LIMITS, ModelAsker
-    from hopbench.eval.answering.judge.compact import CompactJudge
-    from hopbench.eval.answering.judge.full import FullJudge
+    from hopbench.eval.answering.judge.profiles import CompactJudge, FullJudge
+    from hopbench.eval.answering.judge.sample import LIMITS, ModelAsker
     from hopbench.eval.answering.judge.schedule import Judging, Scorer
 
     limits = limits or LIMITS[profile]

@@ -1,22 +1,23 @@
-"""The judge's scores of all labels: a row per judgement, a column per metric, means beside their coverage."""
+"""The judge's scores of all labels, means with their coverage; and how well the two profiles agree."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from hopbench.eval.answering.entries import JudgedMetric, JudgeEntry
+from hopbench.eval.answering.answers import JudgedMetric, JudgeEntry
 from hopbench.eval.answering.judge.sample import INPUTS, Sample
-from hopbench.eval.answering.judge.schedule import Judging, jobs_of
-from hopbench.eval.answering.judge.store import Judgement
+from hopbench.eval.answering.judge.schedule import Judgement, Judging, jobs_of
 from hopbench.eval.metrics.registry import get_metric
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 DECIMALS = 6
 NO_ANSWER = "no answer"
@@ -127,3 +128,152 @@ def _summary(own: pd.DataFrame) -> JudgedMetric:
         "tokens_out": int(own["tokens_out"].sum()),
         "judge_seconds": round(float(own["seconds"].sum()), 3),
     }
+
+
+RESAMPLES = 2_000
+MIN_SAMPLES = 5  # samples for a rank correlation: chance ranks five alike in 1 of 120 cases, three in 1 of 6
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """A value with its 95% bootstrap interval over samples; None for too few samples."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a profile cost for a metric on all samples; `failures` are the samples without a score."""
+
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    seconds: float
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """A metric in both profiles over the `samples` that both scored.
+
+    `spearman` is None where a profile gave one score to all; of several metrics it is the mean of the `ranked` ones
+    that have it. `difference` is the mean absolute one, 0..1.
+    """
+
+    metric: str
+    samples: int
+    ranked: int
+    spearman: Estimated
+    difference: Estimated
+    full: Cost
+    compact: Cost
+
+    def plain(self) -> dict[str, object]:
+        """The agreement as plain values, with the ratios full : compact."""
+        ratios = {
+            "prompt_tokens_ratio": _ratio(self.full.tokens_in, self.compact.tokens_in),
+            "calls_ratio": _ratio(self.full.calls, self.compact.calls),
+            "seconds_ratio": _ratio(self.full.seconds, self.compact.seconds),
+        }
+        return {**asdict(self), **ratios}
+
+
+def check(
+    full: Judging, compact: Judging, samples: Sequence[Sample], metrics: Sequence[str], seed: int = 0
+) -> list[Agreement]:
+    """Judge the samples in both profiles and compare; the last entry is of all metrics together."""
+    scores: dict[str, tuple[FloatArray, FloatArray]] = {}
+    costs: dict[str, tuple[Cost, Cost]] = {}
+    for metric in metrics:
+        first, second = (_judge_metric(judging, samples, metric) for judging in (full, compact))
+        scores[metric] = _values(first, samples), _values(second, samples)
+        costs[metric] = _cost(first), _cost(second)
+    agreements = [_agreement(metric, {metric: scores[metric]}, costs[metric], seed) for metric in metrics]
+    sums = _sum([pair[0] for pair in costs.values()]), _sum([pair[1] for pair in costs.values()])
+    return [*agreements, _agreement("all", scores, sums, seed)]
+
+
+def _judge_metric(judging: Judging, samples: Sequence[Sample], metric: str) -> list[Judgement]:
+    jobs = jobs_of(samples, [metric], repeats=1)
+    judgements = judging.judge(jobs)
+    return [judgements[judging.key_of(job)] for job in jobs]
+
+
+def _values(judgements: Sequence[Judgement], samples: Sequence[Sample]) -> FloatArray:
+    """A score per sample, NaN where there is none."""
+    scored = {judgement.question_id: judgement.value for judgement in judgements if judgement.value is not None}
+    return np.array([scored.get(sample.question_id, np.nan) for sample in samples], dtype=float)
+
+
+def _cost(judgements: Sequence[Judgement]) -> Cost:
+    return Cost(
+        calls=sum(judgement.calls for judgement in judgements),
+        tokens_in=sum(judgement.tokens_in for judgement in judgements),
+        tokens_out=sum(judgement.tokens_out for judgement in judgements),
+        seconds=round(sum(judgement.seconds for judgement in judgements), 3),
+        failures=sum(judgement.failure is not None for judgement in judgements),
+    )
+
+
+def _sum(parts: Sequence[Cost]) -> Cost:
+    return Cost(*(sum(getattr(part, name) for part in parts) for name in Cost.__dataclass_fields__))
+
+
+def _agreement(
+    metric: str, scores: Mapping[str, tuple[FloatArray, FloatArray]], costs: tuple[Cost, Cost], seed: int
+) -> Agreement:
+    """Over several metrics: the mean of their values, samples drawn together."""
+
+    def mean_of(
+        statistic: Callable[[FloatArray, FloatArray], float | None], rows: npt.NDArray[np.int_]
+    ) -> float | None:
+        values = [statistic(first[rows], second[rows]) for first, second in scores.values()]
+        known = [value for value in values if value is not None]
+        return float(np.mean(known)) if known else None
+
+    most = max(len(first) for first, _ in scores.values())
+    both = [int((~np.isnan(first + second)).sum()) for first, second in scores.values()]
+    return Agreement(
+        metric,
+        sum(both),
+        sum(spearman(first, second) is not None for first, second in scores.values()),
+        _bootstrapped(lambda rows: mean_of(spearman, rows), most, seed),
+        _bootstrapped(lambda rows: mean_of(difference, rows), most, seed),
+        *costs,
+    )
+
+
+def _bootstrapped(statistic: Callable[[npt.NDArray[np.int_]], float | None], count: int, seed: int) -> Estimated:
+    if count == 0:
+        return Estimated(None)
+    value = statistic(np.arange(count))
+    if value is None:
+        return Estimated(None)
+    rng = np.random.default_rng(seed)
+    drawn = [statistic(rng.integers(0, count, count)) for _ in range(RESAMPLES)]
+    low, high = np.percentile([sample for sample in drawn if sample is not None], [2.5, 97.5])
+    return Estimated(*(round(float(bound), 6) for bound in (value, low, high)))
+
+
+def spearman(first_scores: FloatArray, second_scores: FloatArray) -> float | None:
+    """Spearman's rank correlation of the pairs without NaN; None for few pairs, or where one side does not vary."""
+    from scipy.stats import rankdata
+
+    used = ~np.isnan(first_scores + second_scores)
+    first, second = rankdata(first_scores[used]), rankdata(second_scores[used])
+    if used.sum() < MIN_SAMPLES or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return None
+    return float(np.corrcoef(first, second)[0, 1])
+
+
+def difference(first: FloatArray, second: FloatArray) -> float | None:
+    """The mean absolute difference of the pairs without NaN."""
+    used = ~np.isnan(first + second)
+    return float(np.abs(first[used] - second[used]).mean()) if used.any() else None
+
+
+def _ratio(full: float, compact: float) -> float | None:
+    return round(full / compact, 3) if compact else None

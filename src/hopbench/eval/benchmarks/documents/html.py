@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from itertools import compress
 
-from hopbench.eval.benchmarks.documents.blocks import Block, Page
-from hopbench.eval.benchmarks.documents.decode import decode
-from hopbench.eval.benchmarks.documents.document import Document, Outline, Section, UnreadableError
-from hopbench.eval.benchmarks.documents.elements import Event
+from hopbench.eval.benchmarks.documents.document import Document, Outline, Section, UnreadableError, decode
+from hopbench.eval.benchmarks.documents.markup import Block, Event, Page
 
 _NONE: Mapping[str, str] = {}
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
@@ -28,8 +26,8 @@ def read_html(text: str) -> Document:
     The title is the first heading of level 1, else `<title>`, else the first heading.
     """
     page = Page(html_events(text))
-    content, beside = _content(page.blocks)
-    for block in beside:
+    content, others = _content(page.blocks)
+    for block in others:
         page.leave_out("text outside the main content", block.text)
     headings = [block for block in content if block.level]
     top = next((block.text for block in headings if block.level == 1), "")
@@ -79,7 +77,7 @@ class _Parser(HTMLParser):
         self.events: list[Event] = []
 
     def updatepos(self, i: int, j: int) -> int:
-        """Count no lines: nobody asks for them."""
+        """Skip counting lines, which are not used."""
         return j
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

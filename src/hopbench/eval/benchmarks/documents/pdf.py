@@ -32,7 +32,7 @@ def read_pdf(path: Path) -> Document:
     UnreadableError
         For a file that is damaged, needs a password, or has no text on any page.
     """
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it repairs by itself concerns nobody
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # its warnings about repairs are of no use to a user
     try:
         with path.open("rb") as file:
             return _read(_opened(file))
@@ -89,7 +89,7 @@ def _read(reader: PdfReader) -> Document:
 
 
 def _annotations(reader: PdfReader) -> tuple[Omission, ...]:
-    """What stands on the pages and is no text of theirs: what forms were filled with, and comments."""
+    """Count what is on the pages but not in their text: values of form fields, and comments."""
     fields, _ = _tried(reader.get_form_text_fields)
     notes, _ = _tried(
         lambda: [one.get_object().get("/Contents") for page in reader.pages for one in page.annotations or ()]
@@ -102,7 +102,7 @@ def _annotations(reader: PdfReader) -> tuple[Omission, ...]:
 
 
 def _tried(read: Callable[[], T]) -> tuple[T | None, str]:
-    """What pypdf reads of a part of a file; of a damaged one, nothing and the reason."""
+    """Read a part of a file; for a damaged part return None and the reason."""
     try:
         return read(), ""
     except (OSError, MemoryError):

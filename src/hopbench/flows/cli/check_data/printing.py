@@ -11,7 +11,7 @@ from hopbench.flows.cli.printing.output import add_row, console, table
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hopbench.eval.data_check.needs import MetricUse
+    from hopbench.eval.data_check.check import MetricUse
     from hopbench.flows.cli.printing.grid import Grid
 
 MOST_FAULTS = 20

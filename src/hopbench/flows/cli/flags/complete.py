@@ -19,7 +19,7 @@ def one_of(*names: str) -> Callable[[str], list[str]]:
 
 def datasets(incomplete: str) -> list[str]:
     """The shipped benchmarks."""
-    from hopbench.eval.benchmarks.registry import shipped_folders
+    from hopbench.eval.benchmarks.loader import shipped_folders
 
     return _fitting(incomplete, shipped_folders())
 

@@ -12,9 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hopbench.eval.benchmarks.cells import refuse_repeated, with_nested_values
 from hopbench.eval.benchmarks.fields import Place, Record
-from hopbench.eval.benchmarks.files import parse_json
+from hopbench.eval.benchmarks.files import parse_json, refuse_repeated, with_nested_values
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.input_files import regular, unreadable
 

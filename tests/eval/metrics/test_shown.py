@@ -1,0 +1,47 @@
+"""One table says which metrics are shown where: positions without gaps, names that exist, new metrics at the end."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from hopbench.eval.metrics import SHOWN, Metric, View, added_names, all_metrics, catalogue, shown_in, shown_metrics
+from hopbench.eval.metrics.registry import Catalogue
+
+
+@pytest.mark.parametrize("view", get_args(View))
+def test_positions_of_a_view_count_from_one(view: View) -> None:
+    positions = sorted(SHOWN[name][view] for name in shown_in(view))
+    assert list(range(1, len(positions) + 1)) == positions
+    assert positions
+
+
+def test_every_row_is_a_metric_that_is_measured_by_default() -> None:
+    assert [] == [name for name in SHOWN if name not in all_metrics()]
+
+
+def test_a_view_shows_what_was_measured_the_primary_metric_first() -> None:
+    measured = ["nDCG@10", "faithfulness", "all_gold@10", "recall@5", "has_answer@10", "title_f1"]
+    assert ["all_gold@10", "recall@5", "nDCG@10", "has_answer@10"] == shown_metrics("flow", measured, "all_gold@10")
+    assert ["has_answer@10", "recall@5", "nDCG@10"] == shown_metrics(
+        "notebook", measured[:1] + measured[3:], "has_answer@10"
+    )
+    assert ["recall@5", "nDCG@10"] == shown_metrics("mlflow", measured)
+
+
+def test_metrics_without_a_row_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue(), "defaults", {**catalogue().defaults, "mine": Metric("mine", "", "", ("gold",))})
+    assert ["mine", "recall@7"] == added_names(
+        ["mine", "recall@5", "recall@7", "reach@1", "context_recall", "coverage"]
+    )
+    assert ["recall@5", "mine"] == shown_metrics("report", ["mine", "recall@5"])
+
+
+def test_a_new_built_in_metric_needs_no_row_to_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    new = Metric("success", "", "", ("gold",))
+    made = Catalogue()
+    made.defaults["success"] = new
+    made.built_in |= {"success"}
+    monkeypatch.setattr("hopbench.eval.metrics.shown.catalogue", lambda: made)
+    assert ["success"] == added_names(["success", "recall@5", "title_f1", "answer_em"])
