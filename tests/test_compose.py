@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.support.places import ROOT
-from tools.neo4j_server.jars import PACKAGE
+from tools.neo4j_server.server import PACKAGE
 
 FILE = ROOT / "docker-compose.yml"
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(FILE.read_text(encoding="utf-8"))["services"]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.support.graphs import WordEmbedder
 
-from hopbench.eval.trials.ranking import rank_batch
+from hopbench.eval.trials.trial import rank_batch
 from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.external import SEEDS, Answer, Function, Recorded, ReplyError, Retrieve, read_reply
 from hopbench.retrieval.graph.stores.base import GraphStore

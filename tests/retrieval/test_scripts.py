@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopbench.eval.explain.wording import quote
+from hopbench.eval.explain.answers import quote
 from hopbench.retrieval.graph.extract.rules import rule_tables
 from hopbench.retrieval.graph.extract.triples import triple_tables
 from hopbench.retrieval.graph.schema import ENTITY, RELATED_TO

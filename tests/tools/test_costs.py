@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 from tools.costs.__main__ import _sizes, app
-from tools.costs.growth import STEPS, Found, Step, growth
-from tools.costs.growth_tables import BEGIN, END, markdown, write_table
-from tools.costs.label_cost import Cost
-from tools.costs.shared_cost import Processes, SharedCost, _prepare
+from tools.costs.growth import BEGIN, END, STEPS, Found, Step, growth, markdown, write_table
+from tools.costs.measure import Cost, Processes, SharedCost, _prepare
 from tools.hopworld.write import write_benchmark
 from typer.testing import CliRunner
 

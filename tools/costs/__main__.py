@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from hopbench.flows.settings.home import Home
     from hopbench.retrieval.strategies.base import Strategy
     from tools.costs.growth import Found
-    from tools.costs.label_cost import Cost
-    from tools.costs.shared_cost import SharedCost
+    from tools.costs.measure import Cost, SharedCost
 
 _COLUMNS: Mapping[str, Callable[[Cost], float]] = {
     "milliseconds a question (CPU)": lambda cost: cost.ms,
@@ -28,7 +27,13 @@ _COLUMNS: Mapping[str, Callable[[Cost], float]] = {
     "rows read a question": lambda cost: cost.rows,
 }
 SIZES = "1000,10000,100000"
-LEAST = 1000  # the smallest world with enough questions
+MIN_SIZE = 1000  # the smallest world with enough questions
+_TRIALS_ON = option(
+    DATA,
+    metavar="DATASET",
+    help="Also measure one more trial of a sweep there, over 200.",
+    complete=complete.datasets,
+)
 app = typer.Typer(pretty_exceptions_enable=False)
 
 
@@ -54,15 +59,7 @@ def costs(
         Path | None,
         option(OUTPUT, metavar="FILE", help="Write the tables into this Markdown file, between its two marks."),
     ] = None,
-    trials_on: Annotated[
-        str | None,
-        option(
-            DATA,
-            metavar="DATASET",
-            help="Also measure one more trial of a sweep there, over 200.",
-            complete=complete.datasets,
-        ),
-    ] = None,
+    trials_on: Annotated[str | None, _TRIALS_ON] = None,
 ) -> None:
     """Measure the time, memory and edges of builds and strategies on worlds of growing size (hopworld's generator)."""
     from hopbench.flows.settings.graph_options import GraphOptions
@@ -91,8 +88,7 @@ def costs(
 def _refuse_unwritable(out: Path | None, table: Path | None) -> None:
     """Refuse where nothing could be kept: what is measured may take hours."""
     from hopbench.eval.files import refuse_unwritable
-    from tools.costs.growth import JOURNAL
-    from tools.costs.growth_tables import check_document
+    from tools.costs.growth import JOURNAL, check_document
 
     if table is not None:
         check_document(table)
@@ -110,10 +106,8 @@ def _growth(
     table: Path | None,
 ) -> None:
     from hopbench.flows.cli.printing.output import console
-    from tools.costs.growth import Step, growth
-    from tools.costs.growth_tables import markdown, write_table
-    from tools.costs.label_cost import Cost
-    from tools.costs.shared_cost import SharedCost, usual_processes
+    from tools.costs.growth import Step, growth, markdown, write_table
+    from tools.costs.measure import Cost, SharedCost, usual_processes
 
     screen = console()
     found: list[Found] = []
@@ -135,7 +129,7 @@ def _growth(
 
 def _trials(dataset: str, home: Home) -> None:
     from hopbench.flows.cli.printing.output import add_row, console, table
-    from tools.costs.marginal_cost import GRIDS, marginal_cost
+    from tools.costs.sweep_trial import GRIDS, marginal_cost
 
     heads = ("first", "one more", "longest")
     rows = table("seconds of a trial", "questions", "trials", *heads, right=("questions", "trials", *heads))
@@ -153,8 +147,8 @@ def _sizes(text: str) -> list[int]:
         sizes = sorted({int(part) for part in text.split(",")})
     except ValueError:
         sizes = []
-    if not sizes or sizes[0] < LEAST or sizes[-1] > 1_000_000:
-        raise InputError(f"--sizes {text}: give whole numbers from {LEAST} to 1000000, such as {SIZES}, or none")
+    if not sizes or sizes[0] < MIN_SIZE or sizes[-1] > 1_000_000:
+        raise InputError(f"--sizes {text}: give whole numbers from {MIN_SIZE} to 1000000, such as {SIZES}, or none")
     return sizes
 
 

@@ -1,4 +1,4 @@
-"""What a corpus and its strategies cost, and how that grows: measured on worlds of the hopworld generator."""
+"""Measure what a corpus and its strategies cost, how that grows with hopworld's worlds, and write it as Markdown."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from hopbench.eval.files import refuse_unwritable, write_atomically
 from hopbench.eval.types import Benchmark
 from hopbench.flows.graph.build import built_graph, open_index
 from hopbench.flows.settings.graph_options import GraphOptions
@@ -17,12 +18,11 @@ from hopbench.flows.settings.home import Home
 from hopbench.retrieval.graph.construction.plan import GraphPlan
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.base import Strategy
-from tools.costs.journal import KEPT, Journal
-from tools.costs.label_cost import Cost, measure
-from tools.costs.peak import peak, spent
-from tools.costs.shared_cost import Processes, SharedCost
+from hopbench.retrieval.support.errors import InputError
+from tools.costs.measure import STRICT, Cost, Journal, Processes, SharedCost, measure, peak, spent
 from tools.hopworld.write import write_benchmark
 
+BEGIN, END = "<!-- costs -->", "<!-- end of costs -->"
 SEED = 1
 JOURNAL = "growth.jsonl"
 WORLD, OPENED, BM25, TAGS = "generate the world", "corpus, chunks, vectors", "BM25 index", "tags' vocabulary"
@@ -39,11 +39,84 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
+def markdown(found: Sequence[Found]) -> str:
+    """A table of steps (processor time, peak memory), one of labels (a question's milliseconds and edges), by size.
+
+    Milliseconds of a batch are processor time, with those on the clock in brackets; where several processes shared it,
+    those on the clock follow. Those of a question asked alone are the median on the clock, with the 95th percentile in
+    brackets.
+    """
+    sizes = sorted({one.passages for one in found})
+    steps = {(one.name, one.passages): one for one in found if isinstance(one, Step)}
+    costs = {(one.label, one.passages): one for one in found if isinstance(one, Cost)}
+    lines = [_row(["step", *(f"{size:,}: CPU | memory" for size in sizes)]), _rule(1 + 2 * len(sizes))]
+    for name in STEPS:
+        cells = [_step(steps.get((name, size))) for size in sizes]
+        lines.append(_row([name, *cells]))
+    beside = {(one.label, one.passages): one for one in found if isinstance(one, SharedCost)}
+    shared = next((f" | in {one.processes} processes" for one in beside.values()), "")
+    labels = list(dict.fromkeys(label for label, _ in costs))
+    lines += ["", _row(["label", *(f"{size:,}: ms{shared} | alone | edges" for size in sizes), "once", "failed"])]
+    lines.append(_rule(3 + (4 if shared else 3) * len(sizes)))
+    for label in labels:
+        own = [costs.get((label, size)) for size in sizes]
+        cells = [_cost(costs.get((label, size)), beside.get((label, size)), bool(shared)) for size in sizes]
+        known = [one for one in own if one]
+        failed = sum(one.failures for one in known)
+        failed += sum(one.failures for one in beside.values() if one.label == label)
+        once = max(one.once_seconds for one in known)
+        lines.append(_row([f"`{label}`", *cells, f"{once:.1f} s", str(failed)]))
+    return "\n".join(lines)
+
+
+def check_document(document: Path) -> tuple[str, str]:
+    """What stands before and after the tables; raises InputError where there is no place, or it cannot be written."""
+    try:
+        whole = document.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--table {document}: {error}: name a Markdown file") from error
+    before, begin, rest = whole.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise InputError(f"--table {document}: it lacks the lines {BEGIN} and {END}, between which the table goes")
+    refuse_unwritable(document)
+    return before, after
+
+
+def write_table(document: Path, text: str) -> None:
+    """Put the tables between the marks of a document; raises InputError where it lacks them."""
+    before, after = check_document(document)
+    write_atomically(document, f"{before}{BEGIN}\n\n{text}\n\n{END}{after}".encode())
+
+
+def _step(step: Step | None) -> str:
+    if step is None:
+        return "– | –"
+    return f"{'≥ ' if step.resumed else ''}{step.cpu:,.1f} s | {step.peak / 1e9:.2f} GB"
+
+
+def _cost(cost: Cost | None, beside: SharedCost | None, shared: bool) -> str:
+    in_several = [f"{beside.ms:.2f}" if beside else "–"] if shared else []
+    if cost is None:
+        return " | ".join(["–", *in_several, "–", "–"])
+    alone = f"{cost.alone:.1f} ({cost.alone_p95:.1f})" if cost.alone else "–"
+    clock = f" ({cost.clock_ms:.2f})" if cost.clock_ms else ""
+    return " | ".join([f"{cost.ms:.2f}{clock}", *in_several, alone, f"{cost.edges:,.0f}"])
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _rule(columns: int) -> str:
+    return f"|{'---|' * columns}"
+
+
 @dataclass(frozen=True)
 class Step:
     """What a step before any strategy cost; `resumed` where an earlier, killed run had done part of it."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = KEPT
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     passages: int
     name: str

@@ -1,1 +1,0 @@
-"""HopWorld: a seeded generator of a fictional world and of multi-hop questions about it."""

@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         if given.check:
-            from tools.hopworld.check import check, table
+            from tools.hopworld.difficulty import check, table
 
             measured = check(given.check)
             print(table(measured))

@@ -12,7 +12,7 @@ import pytest
 from ir_measures import read_trec_run
 
 from hopbench.eval.benchmarks import load_rankings
-from hopbench.eval.runs.foreign import folder_rankings
+from hopbench.eval.runs.external import folder_rankings
 from hopbench.retrieval.support.errors import InputError
 
 RUN = """q1 Q0 p3 1 9.5 mine

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hopbench.eval.benchmarks import load_benchmark, load_rankings
 from hopbench.eval.metrics import score, summarise
 from hopbench.eval.metrics.base import CUTOFFS
-from hopbench.eval.runs.foreign import recorded
+from hopbench.eval.runs.external import recorded
 from hopbench.eval.trials.trial import run_trial
 from hopbench.eval.types import Benchmark, PassageRanking
 from hopbench.retrieval.context import Budget

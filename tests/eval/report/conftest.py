@@ -101,7 +101,9 @@ def comparison(table: pd.DataFrame, label: str, baseline: str) -> dict[str, Any]
     clear = abs(effect) > 2.4 * error
     verdict = ("better" if effect > 0 else "worse") if clear else "not distinguishable"
     names = {"label": label, "baseline": baseline, "metric": "all_gold@10", "verdict": verdict, "n": len(gap)}
-    bounds = {"effect": effect, "ci_low": effect - 1.96 * error, "ci_high": effect + 1.96 * error, "mde": 2.8 * error}
+    low, high = effect - 1.96 * error, effect + 1.96 * error
+    bounds = {"effect": effect, "ci_low": low, "ci_high": high, "family_low": low, "family_high": high}
+    bounds["mde"] = 2.8 * error
     counts = {"wins": int((gap > 0).sum()), "losses": int((gap < 0).sum()), "ties": int((gap == 0).sum())}
     return names | bounds | counts | {"p": 0.0002 if clear else 0.31, "p_adjusted": 0.0008 if clear else 0.62}
 

@@ -14,7 +14,7 @@ from tests.support.browser import headless
 
 from hopbench.eval.gold import Gold
 from hopbench.eval.report import ReportData, write_report
-from hopbench.eval.report.drilldown import packed_details
+from hopbench.eval.report._questions import packed_details
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -237,7 +237,7 @@ def test_a_report_that_could_not_hold_everything_says_so_and_opens_both_kinds_of
 ) -> None:
     data = make_report(count=80)  # in 4 batches
     everything = packed_details(data)
-    monkeypatch.setattr("hopbench.eval.report.drilldown.PACKED_LIMIT", 0.95 * sum(map(len, everything.batches)))
+    monkeypatch.setattr("hopbench.eval.report._questions.PACKED_LIMIT", 0.95 * sum(map(len, everything.batches)))
     details = packed_details(data)
     write_report(data, tmp_path / "report.html")
     chrome.get((tmp_path / "report.html").as_uri())

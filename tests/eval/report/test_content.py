@@ -18,11 +18,9 @@ import pytest
 from hopbench.eval.explain import Quote, quote
 from hopbench.eval.gold import Gold
 from hopbench.eval.report import ReportData, read_run, write_details, write_report
-from hopbench.eval.report.breakdown import breakdowns, ceiling, filled
+from hopbench.eval.report._questions import BATCH, BRIEF_TOP, Batch, found, packed_details, question_index
+from hopbench.eval.report._tables import breakdowns, ceiling, failures, filled, observations, reach
 from hopbench.eval.report.charts import figures, pareto
-from hopbench.eval.report.details import BRIEF_TOP, Batch
-from hopbench.eval.report.drilldown import BATCH, found, packed_details, question_index
-from hopbench.eval.report.leaderboard import failures, observations, reach
 from hopbench.eval.report.summary import conclusion, percent, points
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.support.errors import IncompleteError, InputError
@@ -95,7 +93,8 @@ COMPARED = {"metric": "all_gold@10", "n": 300, "p": 0.2, "p_adjusted": 0.4, "win
 
 
 def against(data: ReportData, label: str, baseline: str, effect: float, verdict: str) -> ReportData:
-    bounds = {"effect": effect, "ci_low": effect - 0.03, "ci_high": effect + 0.03, "mde": 0.042}
+    bounds = {"effect": effect, "family_low": effect - 0.03, "family_high": effect + 0.03, "mde": 0.042}
+    bounds |= {"ci_low": bounds["family_low"], "ci_high": bounds["family_high"]}
     return replace(data, comparisons=[COMPARED | bounds | {"label": label, "baseline": baseline, "verdict": verdict}])
 
 
@@ -114,7 +113,7 @@ def test_conclusion_is_honest_when_nothing_is_distinguishable(make_report: MakeR
 
 def test_too_few_questions_for_an_interval_are_reported(make_report: MakeReport, tmp_path: Path) -> None:
     data = make_report(count=40)
-    unknown = dict.fromkeys(("effect", "ci_low", "ci_high", "mde"))
+    unknown = dict.fromkeys(("effect", "ci_low", "ci_high", "family_low", "family_high", "mde"))
     names = {"label": data.labels[0], "baseline": data.labels[1], "verdict": "not distinguishable"}
     few = replace(data, comparisons=[COMPARED | names | unknown | {"n": 1}])
     assert conclusion(few).endswith("1 shared questions are too few for an interval.")
@@ -200,7 +199,7 @@ def test_beyond_the_limit_all_questions_are_brief_and_the_telling_ones_whole(
     asked = data.benchmark.questions
     assert {q.id: divmod(row, BATCH) for row, q in enumerate(asked)} == everything.place
 
-    monkeypatch.setattr("hopbench.eval.report.drilldown.PACKED_LIMIT", 0.9 * sum(map(len, everything.batches)))
+    monkeypatch.setattr("hopbench.eval.report._questions.PACKED_LIMIT", 0.9 * sum(map(len, everything.batches)))
     details = packed_details(data)
     pair = ("hybrid", "pagerank")  # the baseline, and the best of the others
     assert pair == details.pair
@@ -228,7 +227,7 @@ def test_brief_details_have_ranks_and_the_titles_of_first_hits(make_report: Make
 def test_what_does_not_even_fit_in_brief_is_left_out(make_report: MakeReport, monkeypatch: pytest.MonkeyPatch) -> None:
     data = make_report()
     first = Batch(data, brief=True).pack(data.benchmark.questions[:BATCH])
-    monkeypatch.setattr("hopbench.eval.report.drilldown.PACKED_LIMIT", 2.5 * len(first))
+    monkeypatch.setattr("hopbench.eval.report._questions.PACKED_LIMIT", 2.5 * len(first))
     details = packed_details(data)
     assert (0, 2 * BATCH) == (details.whole, details.brief)
     places = [line["at"] for line in question_index(data, details)["questions"]]

@@ -14,12 +14,10 @@ import yaml
 from tests.eval.report.test_browser import chrome, click, size, until
 from tests.support.sweeps import write_benchmark, write_sweep
 
-from hopbench.eval.sweep.candidate import Candidate
-from hopbench.eval.sweep.figures import front
 from hopbench.eval.sweep.plan import read_sweep
-from hopbench.eval.sweep.report import SweepReport, write_sweep_report
-from hopbench.eval.sweep.results import Cell, Result, ranked
-from hopbench.eval.sweep.selection import selection
+from hopbench.eval.sweep.report import SweepReport, front, write_sweep_report
+from hopbench.eval.sweep.results import Cell, Result, ranked, selection
+from hopbench.eval.sweep.space import Candidate
 from hopbench.eval.sweep.winner import best_yaml
 from hopbench.eval.trials.ledger import TrialRecord
 

@@ -8,8 +8,7 @@ import pytest
 from tests.support.graphs import graph_tables, hand_index
 
 from hopbench.eval.explain import Answer, Names, RankedPassage
-from hopbench.eval.report.traversal import MOST_NODES, Node, Traversal, place, traversal
-from hopbench.eval.report.traversal_svg import draw
+from hopbench.eval.report.traversal import MAX_NODES, Node, Traversal, draw, place, traversal
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from hopbench.retrieval.index import Index
@@ -60,7 +59,7 @@ def test_other_hits_are_drawn_while_there_is_room(names: Names) -> None:
     assert len(traversal(alone, answer(*others), names).nodes) == 10
     wide = [Hit(chunk, 0.3, "graph", path=(Step("QUERY", f"e:{chunk}", chunk, 1.0, 1.0),)) for chunk in chunks]
     picture = traversal(alone, answer(*wide), names)
-    assert len(picture.nodes) == MOST_NODES
+    assert len(picture.nodes) == MAX_NODES
     assert [arrow.gold for arrow in picture.arrows] == [True] + [False] * 6
 
 

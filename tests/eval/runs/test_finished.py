@@ -9,8 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from hopbench.eval.runs.finished import FinishedRun
-from hopbench.eval.runs.schema import DETAILS_FILE, QUESTIONS_FILE, RESULTS_FILE, RESULTS_SCHEMA
+from hopbench.eval.runs.files import DETAILS_FILE, QUESTIONS_FILE, RESULTS_FILE, RESULTS_SCHEMA, FinishedRun
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 

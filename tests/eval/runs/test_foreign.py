@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from hopbench.eval.answering.answers import CLOSED_BOOK
-from hopbench.eval.runs.foreign import folder_rankings
-from hopbench.eval.runs.schema import QUESTIONS_FILE
+from hopbench.eval.runs.external import folder_rankings
+from hopbench.eval.runs.files import QUESTIONS_FILE
 from hopbench.retrieval.external import Answer
 from hopbench.retrieval.support.errors import InputError
 

@@ -11,7 +11,7 @@ import yaml
 from tests.support.places import ROOT
 from tests.support.sweeps import write_benchmark, write_sweep
 
-from hopbench.eval.sweep.model import schema
+from hopbench.eval.sweep.file import schema
 from hopbench.eval.sweep.plan import read_sweep
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.strategies.registry import make, registry
@@ -229,7 +229,8 @@ def test_shipped_sweeps_are_valid(file: Path) -> None:
     plan = read_sweep(file)
     assert 1 < plan.configurations <= 80
     if file.stem.startswith("tune_"):
-        assert plan.preset == ROOT / "retrieval" / "strategies" / "presets" / f"{file.stem.removeprefix('tune_')}.yaml"
+        presets = ROOT / "src" / "hopbench" / "retrieval" / "strategies" / "presets"
+        assert plan.preset == presets / f"{file.stem.removeprefix('tune_')}.yaml"
         assert not [name for name in plan.datasets if "dev" in name or Path(name).name == "hopworld"]
 
 

@@ -12,15 +12,13 @@ import pytest
 from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 from tests.support.sweeps import write_benchmark, write_sweep
 
-from hopbench.eval.sweep.candidate import Build, Candidate
 from hopbench.eval.sweep.context import first_drawn
-from hopbench.eval.sweep.figures import front
-from hopbench.eval.sweep.model import Objective
+from hopbench.eval.sweep.file import Objective
 from hopbench.eval.sweep.plan import SweepPlan, read_sweep
-from hopbench.eval.sweep.response import responses
-from hopbench.eval.sweep.results import Cell, Result, eligible, ranked
+from hopbench.eval.sweep.report import front, responses
+from hopbench.eval.sweep.results import Cell, Result, eligible, ranked, selection
 from hopbench.eval.sweep.search import search_of
-from hopbench.eval.sweep.selection import selection
+from hopbench.eval.sweep.space import Build, Candidate
 from hopbench.eval.trials.ledger import TrialRecord
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.registry import make

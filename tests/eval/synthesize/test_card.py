@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hopbench.eval.benchmarks.card import read_card
-from hopbench.eval.synthesize.card import STATEMENT, Origin, card, statements_of
+from hopbench.eval.synthesize.write import STATEMENT, Origin, card, statements_of
 
 
 @pytest.mark.parametrize("name", ["notes: 2024", "a #b", "@home", "- list", 'say "so"', "{x}", "yes", "1e5", "日本"])

@@ -10,9 +10,8 @@ import pytest
 from tests.eval.synthesize.conftest import MADE
 from tests.support.graphs import built_index, plan_of
 
-from hopbench.eval.synthesize.generate import Generator
-from hopbench.eval.synthesize.hardness import Searched
-from hopbench.eval.synthesize.recipe import TYPES, Recipe
+from hopbench.eval.synthesize._difficulty import Searched
+from hopbench.eval.synthesize.generate import TYPES, Generator, Recipe
 from hopbench.retrieval.embedding.models import WordLlamaEmbedder
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 from hopbench.retrieval.text import name_key

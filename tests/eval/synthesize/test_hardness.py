@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from hopbench.eval.synthesize.hardness import ALL, NONE, SOME, Found, Quota, Searched, targets
-from hopbench.eval.synthesize.recipe import TYPES
+from hopbench.eval.synthesize._difficulty import ALL, NONE, SOME, Found, Quota, Searched, targets
+from hopbench.eval.synthesize.generate import TYPES
 
 
 @pytest.mark.parametrize("room", [0.0, 0.4, 1.0])

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from hopbench.eval.synthesize.draft import Draft
+from hopbench.eval.synthesize._difficulty import Searched
+from hopbench.eval.synthesize._drafts import Draft
 from hopbench.eval.synthesize.generate import Generator
-from hopbench.eval.synthesize.hardness import Searched
-from hopbench.eval.synthesize.model import prompt, refused
+from hopbench.eval.synthesize.models import prompt, refused
 
 
 @pytest.fixture(scope="module")

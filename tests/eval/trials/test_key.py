@@ -1,14 +1,16 @@
-"""A trial's identity: one key for runs, sweeps and nights, whose digest is stable."""
+"""The identity of a trial: what changes it, and which code it names."""
 
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 import pytest
 from tests.support.graphs import WORLD, built_index, plan_of
 
 from hopbench.eval.runs.evaluate import Plan
 from hopbench.eval.sweep.context import TrialContext
+from hopbench.eval.trials import key
 from hopbench.eval.trials.key import TrialKey
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.retrieval.index import Index
@@ -62,3 +64,22 @@ def test_strategies_questions_and_graphs_make_different_trials(index: Index) -> 
     other = TrialContext(benchmark(), "digest", index, "another")
     ids = {context.trial_id(make("pagerank")), context.trial_id(make("bm25")), other.trial_id(make("bm25"))}
     assert 3 == len(ids)
+
+
+def test_weights_decide_the_code_of_a_result_but_not_of_a_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, weights = tmp_path / "code.py", tmp_path / "weights.json"
+    code.write_text("1", encoding="utf-8")
+    monkeypatch.setattr(key, "_ROOT", tmp_path)
+    monkeypatch.setattr(key, "_sources", lambda: [code, weights])
+
+    def versions(learned: str) -> tuple[str, str]:
+        weights.write_text(learned, encoding="utf-8")
+        key.code_version.cache_clear()
+        return key.code_version(), key.code_version(weights=False)
+
+    (first, trained), (second, again) = versions("{}"), versions("[]")
+    key.code_version.cache_clear()
+
+    assert (True, trained) == (first != second, again)

@@ -9,8 +9,7 @@ from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 from threadpoolctl import threadpool_info
 
 from hopbench.eval.trials import latency as module
-from hopbench.eval.trials.latency import Clock, measure_paced, pace
-from hopbench.eval.trials.yardstick import VERSION, reference, yardsticks
+from hopbench.eval.trials.latency import YARDSTICK_VERSION, Clock, measure_paced, pace, reference, yardsticks
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.baselines import BM25
 from hopbench.retrieval.strategies.registry import make
@@ -26,7 +25,7 @@ def test_a_pace_is_the_median_ratio_to_the_yardsticks_around_each_call() -> None
     # calls of 2, 4 and 9 ms; around them 1 and 1, 1 and 3, 3 and 3: 2/1, 4/2, 9/3
     found = pace([2.0, 4.0, 9.0], {"yardstick": [1.0, 1.0, 3.0, 3.0]})
 
-    assert {"version": VERSION, "own_ms": 4.0, "yardstick_ms": 2.0, "to_yardstick": 2.0} == found
+    assert {"version": YARDSTICK_VERSION, "own_ms": 4.0, "yardstick_ms": 2.0, "to_yardstick": 2.0} == found
 
 
 def test_a_machine_of_half_the_speed_leaves_the_pace_as_it_is() -> None:
@@ -47,7 +46,7 @@ def test_time_spent_waiting_for_a_processor_is_not_a_calls_own(tmp_path: Path, m
     assert (10.0, 3.0) == (round(wall, 6), round(own, 6))
 
 
-def test_where_waits_are_not_told_the_yardstick_is_as_long_as_a_call(
+def test_where_waits_are_not_measured_the_yardstick_is_as_long_as_a_call(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[int] = []
@@ -56,7 +55,7 @@ def test_where_waits_are_not_told_the_yardstick_is_as_long_as_a_call(
     monkeypatch.setattr(module, "yardsticks", lambda _: {"yardstick": lambda: ran.append(1)})
     monkeypatch.setattr(Clock, "time", lambda _, call: (call(), (next(walls, 2.0), 2.0))[1])
     with Clock() as clock:
-        assert not clock.tells_waits
+        assert not clock.measures_waits
     measure_paced(make("bm25"), index, ASKED[:2])
 
     assert 1 + 3 * 3 == len(ran)  # once to see how long it takes, then 6 ms / 2 ms times after each of 3 calls

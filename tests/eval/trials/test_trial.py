@@ -14,7 +14,7 @@ import pytest
 from tests.support.graphs import ASKED, WORLD, CountingStore, built_index, plan_of
 
 from hopbench.eval.gold import Gold
-from hopbench.eval.graph_quality.ceilings import expansion_factors, reach_columns
+from hopbench.eval.graph_quality import expansion_factors, reach_columns
 from hopbench.eval.runs.evaluate import Plan
 from hopbench.eval.trials import trial as module
 from hopbench.eval.trials.latency import measure_latency
@@ -98,7 +98,7 @@ def test_a_trial_records_what_made_it(index: Index) -> None:
 
 def test_batches_cover_every_question_once(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [5] == [len(part.questions) for part in batches(index, ASKED)]
-    monkeypatch.setattr(module, "BATCH", 2)
+    monkeypatch.setattr(module, "BATCH_SIZE", 2)
     parts = batches(index, ASKED)
 
     assert (

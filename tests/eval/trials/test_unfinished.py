@@ -15,9 +15,7 @@ import numpy as np
 import pytest
 from tests.support.places import ROOT
 
-from hopbench.eval.trials.batch_work import UnitOutcome, merged
-from hopbench.eval.trials.outcome_codec import decoded, encoded
-from hopbench.eval.trials.trial import TrialOutcome
+from hopbench.eval.trials.trial import TrialOutcome, UnitOutcome, merged
 from hopbench.eval.trials.unfinished import Unfinished
 from hopbench.eval.types import PassageRanking
 from hopbench.retrieval.types import Counters, Hit, Step
@@ -67,13 +65,6 @@ def test_an_outcome_comes_back_equal_to_the_bit(tmp_path: Path) -> None:
     assert (None, None, None) == (kept.get("part"), kept.get_unit("one"), kept.get("none"))
 
 
-def test_an_outcome_of_a_version_that_did_not_tell_what_is_done_once_apart() -> None:
-    content = encoded(outcome())
-    del content["trial"]["once_seconds"]
-
-    assert replace(outcome(), once_seconds=0.0) == decoded(content)
-
-
 def test_what_units_did_once_is_added_up() -> None:
     parts = [UnitOutcome(replace(outcome(), once_seconds=seconds), 0.0) for seconds in (0.5, 0.25)]
 
@@ -90,15 +81,13 @@ class Intruder:
         return os.system, (f"touch {self.file}",)
 
 
-def test_no_pickle_is_read_back_and_old_ones_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_pickle_is_read_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept, harm = Unfinished(tmp_path / "kept"), tmp_path / "harm"
     kept.folder.mkdir()
-    for name in ("one.pickle", "one.trial"):
-        (kept.folder / name).write_bytes(pickle.dumps(Intruder(harm)))
+    (kept.folder / "one.trial").write_bytes(pickle.dumps(Intruder(harm)))
     assert (None, None, False) == (kept.get("one"), kept.get("two"), harm.exists())
-    old, damaged = capsys.readouterr().err.splitlines()
-    assert "holds 1 trials kept by an older HopBench as pickles: ignored, done again" in old
-    assert "one.trial is damaged or of another version: that trial is done again" in damaged
+    (damaged,) = capsys.readouterr().err.splitlines()
+    assert "one.trial is damaged or of another version: that trial is run again" in damaged
 
 
 @pytest.mark.parametrize("harm", ["emptied", "cut", "flipped", "a folder", "deep"])
@@ -122,7 +111,7 @@ def test_what_does_not_read_is_told_and_done_again(
     assert kept.get("one") is None
     (said,) = capsys.readouterr().err.splitlines()
     assert str(file) in said
-    assert "done again" in said
+    assert "run again" in said
 
 
 def test_a_note_that_cannot_be_kept_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,7 +119,7 @@ def test_a_note_that_cannot_be_kept_is_told(tmp_path: Path, capsys: pytest.Captu
     whole.notes["q1"] = {"anything": object()}
     Unfinished(tmp_path).put("one", whole)
     assert Unfinished(tmp_path).get("one") is None
-    assert "is done again if this run is interrupted: a value of type object" in capsys.readouterr().err
+    assert "is run again if this run is interrupted: a value of type object" in capsys.readouterr().err
 
 
 def test_no_code_loads_objects_from_disk() -> None:

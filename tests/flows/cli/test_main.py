@@ -15,7 +15,7 @@ from tests.flows.cli.conftest import call
 from tests.support.places import ROOT
 
 from hopbench.eval.explain import Answer, Change, Examiner, Fate, HelpfulChange, RankedPassage
-from hopbench.eval.explain.wording import note_words
+from hopbench.eval.explain.answers import note_words
 from hopbench.eval.metrics import PRIMARY
 from hopbench.flows.cli.printing.table import _table
 from hopbench.flows.explain.words import fate_words, path_words

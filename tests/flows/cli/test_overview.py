@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from tests.flows.cli.conftest import Hopbench, call
 
-from hopbench.eval.compare import mean_ci
+from hopbench.eval.statistics import mean_ci
 from hopbench.flows.nights.history import write_night
 
 METRIC = "all_gold@10"

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from tests.flows.cli.conftest import Done, call, lines
 from tests.support.llm_servers.scripted import Body, ScriptedServer, polite
-from tools.docs.synthesize import main as write_table
+from tools.docs.pages import write_trust as write_table
 from tools.hopworld.write import write_benchmark
 
 import hopbench
 from hopbench.eval.benchmarks import load_benchmark
-from hopbench.eval.synthesize.card import STATEMENT, Origin, statements_of
+from hopbench.eval.synthesize.write import STATEMENT, Origin, statements_of
 from hopbench.flows.studies.synthesize.written import UNFINISHED, ToWrite, write_sets
 
 FILES = ("corpus.jsonl", "provenance.jsonl", "qrels/test.tsv", "queries.jsonl")

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from hopbench.eval.compare import Interval
-from hopbench.eval.compare.types import Comparison, PairResult
+from hopbench.eval.compare import Comparison, PairResult
 from hopbench.eval.metrics import all_metrics
+from hopbench.eval.statistics import Interval
 from hopbench.flows.cli.compare.printing import _print_pairs, _print_ragas
 from hopbench.flows.cli.lists import _print_strategy, describe
 from hopbench.flows.cli.printing.grid import Grid

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from hopbench.eval.compare import mean_ci
 from hopbench.eval.runs.evaluate import interval_of
+from hopbench.eval.statistics import mean_ci
 from hopbench.flows.nights.history import NightlyRecord
 from hopbench.flows.nights.points import CHARTED, charted, points_of
 

@@ -16,8 +16,7 @@ import pytest
 from tests.flows.cli.conftest import write_benchmark
 from tests.support.trials import trials_of
 
-from hopbench.eval.trials.batch_work import Unit, UnitOutcome, merged, shared_seconds
-from hopbench.eval.trials.trial import TrialOutcome
+from hopbench.eval.trials.trial import TrialOutcome, Unit, UnitOutcome, merged, shared_seconds
 from hopbench.eval.trials.unfinished import Unfinished
 from hopbench.eval.types import PassageRanking
 from hopbench.flows.orchestration.task_pool import Failed, TaskPool

@@ -7,8 +7,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import get_type_hints
 
-from hopbench.eval.sweep.candidate import Build
-from hopbench.eval.sweep.entry import BuildValues
+from hopbench.eval.sweep.fields import BuildValues
+from hopbench.eval.sweep.space import Build
 from hopbench.flows.api.functions import GraphSettings
 from hopbench.flows.settings.graph_options import BUILD_NUMBERS, GraphOptions, graph_fields
 from hopbench.retrieval.graph.construction.plan import BuildSettings, build_numbers

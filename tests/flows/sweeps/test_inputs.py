@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.flows.cli.conftest import write_benchmark
 
-from hopbench.eval.sweep.model import Objective
+from hopbench.eval.sweep.file import Objective
 from hopbench.flows.sweeps import inputs
 from hopbench.retrieval.support.errors import InputError
 

@@ -24,11 +24,11 @@ from tests.support.sweeps import QuietTracker, write_benchmark, write_sweep
 from typer.testing import CliRunner
 
 from hopbench.eval.benchmarks import load_benchmark
-from hopbench.eval.sweep.candidate import Candidate
 from hopbench.eval.sweep.context import sampled
-from hopbench.eval.sweep.model import Objective
+from hopbench.eval.sweep.file import Objective
 from hopbench.eval.sweep.plan import read_sweep
 from hopbench.eval.sweep.results import Cell, Result, ranked
+from hopbench.eval.sweep.space import Candidate
 from hopbench.eval.trials.ledger import Ledger, TrialRecord
 from hopbench.eval.types import fitted_on
 from hopbench.flows.cli.main import app

@@ -12,8 +12,7 @@ from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 from tests.support.llm_servers.scripted import Body, ScriptedServer
 
 from hopbench.eval.answering.estimate import summary_line
-from hopbench.eval.trials.batch_work import Unit, merged, run_unit
-from hopbench.eval.trials.trial import batches, run_trial
+from hopbench.eval.trials.trial import Unit, batches, merged, run_trial, run_unit
 from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import INDEX_VALUES, Index, Memo, Services
 from hopbench.retrieval.llm import LLM, CallLedger, Endpoint, Settings

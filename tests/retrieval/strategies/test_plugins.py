@@ -13,7 +13,7 @@ from tests.support.sweeps import QuietTracker, write_benchmark, write_sweep
 
 from hopbench.eval.runs.evaluate import Plan
 from hopbench.eval.sweep.plan import read_sweep
-from hopbench.eval.trials.version import plugin_code, plugin_settings, plugin_warnings
+from hopbench.eval.trials.key import plugin_code, plugin_settings, plugin_warnings
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.flows.nights.circumstances import changed
 from hopbench.flows.run.worker import check_same_code, code_here

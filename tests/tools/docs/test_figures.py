@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from tools.docs.figures import written
 
-from hopbench.eval.runs.schema import RESULTS_SCHEMA
+from hopbench.eval.runs.files import RESULTS_SCHEMA
 from hopbench.retrieval.support.errors import InputError
 
 LABELS = {"bm25": 40, "vector": 20, "graph_expansion": 10, "graph_expansion:tuned": 80, "pagerank": 41}

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.places import ROOT
-from tools.hopworld import colour, phrasing, plans
+from tools.hopworld import templates
 from tools.hopworld.__main__ import main
-from tools.hopworld.names import Namer, coprime
-from tools.hopworld.write import FEWEST_ENTITIES, communities, write_benchmark
+from tools.hopworld.entities import Namer, coprime
+from tools.hopworld.write import MIN_ENTITIES, communities, write_benchmark
 
 from hopbench.retrieval.support.errors import InputError
 
@@ -82,7 +82,7 @@ def test_ready_communities_are_forgotten_so_that_memory_stays_bounded() -> None:
     for community, known in communities(3, 60):
         made.append(community)
         assert len(known) <= 30
-        assert len(community.entities) >= FEWEST_ENTITIES
+        assert len(community.entities) >= MIN_ENTITIES
     assert all(not e.facts and not e.incoming and not e.stated and not e.echoes for e in made[0].entities)
     assert all(e.facts for e in made[-1].entities if e.kind == "film")
 
@@ -95,7 +95,7 @@ def test_links_between_communities_are_few_but_exist() -> None:
         for fact in entity.facts
         if not isinstance(fact.object, str) and fact.object.id == "" and fact.object not in community.entities
     ]
-    assert 5 <= len(links) <= 60  # 80 communities: .15 people moved and .1 films shot abroad in each
+    assert 5 <= len(links) <= 60  # 80 communities: .15 people moved and .1 films shot elsewhere in each
 
 
 @settings(max_examples=25, deadline=None)
@@ -128,26 +128,26 @@ def test_a_coprime_step_permutes(start: int, modulus: int) -> None:
     assert len({(i * step) % modulus for i in range(modulus)}) == modulus
 
 
-def slots(plan: str) -> set[str]:
-    return {name for _, name, _, _ in string.Formatter().parse(plan) if name}
+def slots(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 
 
-def test_every_fact_has_six_plans_on_each_side_it_can_be_told() -> None:
-    for table in (plans.FORWARD, plans.INVERSE):
+def test_every_fact_has_six_sentences_on_each_side_that_can_state_it() -> None:
+    for table in (templates.SUBJECT_SENTENCES, templates.OBJECT_SENTENCES):
         for relation, wordings in table.items():
             assert len(set(wordings)) >= 6, relation
             assert all("o" in slots(w) and slots(w) <= set("SsmPpo") for w in wordings), relation
 
 
 def test_every_relation_can_be_asked_for() -> None:
-    assert set(plans.FORWARD) <= set(phrasing.ASK)
-    assert set(phrasing.PHRASE) <= set(plans.FORWARD)
-    for table in (phrasing.PHRASE, phrasing.INVERSE_PHRASE, phrasing.ASK, phrasing.INVERSE_ASK):
+    assert set(templates.SUBJECT_SENTENCES) <= set(templates.QUESTIONS)
+    assert set(templates.HOPS) <= set(templates.SUBJECT_SENTENCES)
+    for table in (templates.HOPS, templates.INVERSE_HOPS, templates.QUESTIONS, templates.INVERSE_QUESTIONS):
         assert all(slots(wording) <= {"x", "k"} for wordings in table.values() for wording in wordings)
 
 
-def test_colour_fits_every_kind() -> None:
-    assert set(colour.COLOUR) == set(colour.INTROS)
+def test_openings_and_fillers_fit_every_kind() -> None:
+    assert set(templates.FILLERS) == set(templates.OPENINGS)
     known = {
         "N",
         "dem",
@@ -167,8 +167,8 @@ def test_colour_fits_every_kind() -> None:
         "theme",
         "o",
     }
-    sentences = [s for kinds in colour.COLOUR.values() for s in kinds] + list(colour.ECHOES)
-    sentences += [s for local, plain in colour.INTROS.values() for s in (*local, *plain)]
+    sentences = [s for kinds in templates.FILLERS.values() for s in kinds] + list(templates.ECHOES)
+    sentences += [s for openings in templates.OPENINGS.values() for s in (*openings["local"], *openings["plain"])]
     assert all(slots(sentence) <= known for sentence in sentences)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import yaml
 from tests.support.places import ROOT
-from tools.hopworld.check import DIFFICULTY, LEAST_REACH, MOST_SHARE, check, table
+from tools.hopworld.difficulty import DIFFICULTY, MAX_SHARE, MIN_REACH, check, table
 from tools.hopworld.questions import number
 from tools.hopworld.write import write_benchmark
 
@@ -138,7 +138,9 @@ def test_names_of_the_two_worlds_are_disjoint() -> None:
             # Inside a sentence only names are capitalised; acronyms of both worlds may meet.
             found |= set(re.findall(r"(?<=[a-z,] )[A-Z][a-z]+", f"{passage.title}. {passage.text}"))
         worlds.append(found)
-    templates = "".join(p.read_text() for p in (DATASETS.parent / "tools/hopworld").glob("*.py"))
+    templates = "".join(
+        p.read_text() for p in (DATASETS.parent / "tools/hopworld").iterdir() if p.suffix in (".py", ".yaml")
+    )
     common = (worlds[0] & worlds[1]) - set(re.findall(r"[A-Z][a-z]+", templates))
     assert common == set()
     assert min(map(len, worlds)) > 2000
@@ -186,8 +188,8 @@ def test_difficulty_is_honest(name: str) -> None:
     measured = check(DATASETS / name)
     assert measured.problems == []
     assert DIFFICULTY[0] <= measured.all_gold[measured.best].mean() <= DIFFICULTY[1]
-    assert measured.reach["reach@2"].mean() >= LEAST_REACH
-    assert measured.reach["corpus share@2"].mean() <= MOST_SHARE
+    assert measured.reach["reach@2"].mean() >= MIN_REACH
+    assert measured.reach["corpus share@2"].mean() <= MAX_SHARE
     types = np.array(measured.types)
     by_type = {kind: measured.all_gold[measured.best][types == kind].mean() for kind in GOLD}
     assert by_type["comparison"] > by_type["bridge"] > by_type["compositional"] > 0.1

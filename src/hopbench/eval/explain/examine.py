@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from hopbench.eval.explain.answer import Answer, RankedPassage
-from hopbench.eval.explain.changes import Outcome, helpful, outcomes_of
-from hopbench.eval.explain.fates import Fate, Kind, rivals
-from hopbench.eval.explain.routes import EVERY_KIND, Routes
+from hopbench.eval.explain._outcomes import EVERY_KIND, Fate, Kind, Outcome, Routes, helpful, outcomes_of, rivals
+from hopbench.eval.explain.answers import Answer, RankedPassage
 from hopbench.retrieval.external import first_parts
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.strategies.base import KEEP
@@ -40,13 +38,13 @@ class Examiner:
 
     @property
     def _entities(self) -> Sequence[str]:
-        """Entities from which the strategy starts beside its chunks, where its notes name them (some with a score)."""
+        """Entities from which the strategy starts in addition to its chunks, where its notes name them."""
         named = self.answer.notes.get("entities", ())
         listed = named if isinstance(named, list | tuple) else []
         return [str(entity[0] if isinstance(entity, list | tuple) and entity else entity) for entity in listed]
 
     def fate(self, passage: str) -> Fate:
-        """What became of a passage; gold is known here and in no strategy."""
+        """Determine the fate of a passage; gold is known here and in no strategy."""
         answer = self.answer
         if answer.failure is not None:
             return Fate(passage, "failed")
@@ -94,7 +92,7 @@ class SideBySide:
 
 
 def side_by_side(first: Examiner, second: Examiner, gold: Sequence[str]) -> SideBySide:
-    """Compare what both strategies have in their top k, which must be the same k."""
+    """Compare the top k of both strategies; both must have the same k."""
     return SideBySide(
         [(first.fate(passage), second.fate(passage)) for passage in gold],
         _only(first, second),

@@ -12,7 +12,7 @@ from html import escape
 from typing import Any
 
 from hopbench.eval.metrics import sign_of
-from hopbench.eval.report.breakdown import Breakdown
+from hopbench.eval.report._tables import Breakdown
 from hopbench.eval.report.data import ReportData, is_hop_free
 
 DEPTHS = (2, 5, 10, 20)
@@ -21,13 +21,13 @@ Figure = dict[str, Any]
 
 
 def figures(data: ReportData, split: list[Breakdown]) -> list[Figure]:
-    """Every chart that the run's metrics allow: depth, latency, types, and a night's over the nights."""
+    """Draw every chart that the run's metrics allow: depth, latency, types, and over the nights."""
     made = [depth_curves(data), quality_against_latency(data), by_type(data, split), over_nights(data)]
     return [figure for figure in made if figure is not None]
 
 
 def depth_curves(data: ReportData) -> Figure | None:
-    """all_gold@k over k for each label, with confidence intervals."""
+    """Draw all_gold@k over k for each label, with confidence intervals."""
     depths = [k for k in DEPTHS if f"all_gold@{k}" in data.metrics]
     if len(depths) < 2:
         return None
@@ -42,7 +42,7 @@ def depth_curves(data: ReportData) -> Figure | None:
 
 
 def quality_against_latency(data: ReportData) -> Figure | None:
-    """The headline metric over the median latency of one question (log scale), with the Pareto front."""
+    """Draw the headline metric over the median latency of one question (log scale), with the Pareto front."""
     if not data.primary:
         return None
     places = [(label, *_place(data, label)) for label in data.labels]
@@ -74,7 +74,7 @@ def quality_against_latency(data: ReportData) -> Figure | None:
 
 
 def pareto(places: list[tuple[str, float, float]], sign: float = 1.0) -> list[tuple[str, float, float]]:
-    """The (label, ms, score) that no other beats on both, fastest first; a `sign` of −1: lower scores are better."""
+    """Select the (label, ms, score) that no other beats on both, fastest first; `sign` −1: lower scores are better."""
     front: list[tuple[str, float, float]] = []
     for place in sorted(places, key=lambda p: (p[1], -sign * p[2], p[0])):
         if not front or sign * place[2] > sign * front[-1][2]:
@@ -83,7 +83,7 @@ def pareto(places: list[tuple[str, float, float]], sign: float = 1.0) -> list[tu
 
 
 def by_type(data: ReportData, split: list[Breakdown]) -> Figure | None:
-    """A dot for each label on each type's line, with the ceiling as a bar."""
+    """Draw a dot for each label on each type's line, with the ceiling as a bar."""
     if not split or len(split[0].by_type) < 3:  # all questions and a single type say the same
         return None
     groups = split[0].by_type[::-1]
@@ -101,7 +101,7 @@ def by_type(data: ReportData, split: list[Breakdown]) -> Figure | None:
 
 
 def over_nights(data: ReportData) -> Figure | None:
-    """The primary metric of each label over the nights on these questions, with intervals; from two nights on."""
+    """Draw the primary metric of each label over the nights on these questions, with intervals (two nights or more)."""
     night: Mapping[str, Any] = data.run.get("nightly") or {}
     points: Sequence[Mapping[str, Any]] = night.get("history") or ()
     if max(Counter(point["label"] for point in points).values(), default=0) < 2:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.metrics import primary_of, rank_key
-from hopbench.eval.runs.schema import (
+from hopbench.eval.runs.files import (
     QUESTION_COLUMNS,
     RESULTS_SCHEMA,
     ComparisonEntry,
@@ -135,18 +135,9 @@ class ReportData:
 
 
 def shown_interval(pair: ComparisonEntry) -> tuple[float, float] | None:
-    """The interval shown beside a comparison's verdict: the family's.
-
-    Files of older versions have none: there it is the difference's own, where that agrees with the verdict.
-    """
+    """The interval shown with a comparison's verdict: the family's, which agrees with it; None where there is none."""
     low, high = pair.get("family_low"), pair.get("family_high")
-    if "family_low" not in pair:
-        low, high = pair["ci_low"], pair["ci_high"]
-    if low is None or high is None:
-        return None
-    if (low > 0 or high < 0) is not (pair["verdict"] in ("better", "worse")):
-        return None
-    return float(low), float(high)
+    return None if low is None or high is None else (float(low), float(high))
 
 
 def is_hop_free(label: str) -> bool:

@@ -1,38 +1,128 @@
-"""The files of a run: written when it ends, read again to make its report anew."""
+"""Write a run's files when it ends, and read them to make its report again."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.files import write_atomically, write_table
+from hopbench.eval.report._render import write_report
 from hopbench.eval.report.data import ReportData
-from hopbench.eval.report.render import write_report
-from hopbench.eval.runs.finished import FinishedRun
-from hopbench.eval.runs.schema import (
+from hopbench.eval.runs.files import (
     DETAILS_FILE,
     DETAILS_SCHEMA,
     JUDGEMENTS_FILE,
     QUESTIONS_FILE,
     REPORT_FILE,
     RESULTS_FILE,
+    FinishedRun,
+    HitEntry,
     RunDetails,
+    StepEntry,
 )
 from hopbench.eval.trials.traces import traces_table, write_traces
 from hopbench.eval.types import Benchmark
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from hopbench.eval.runs.evaluate import Evaluation
+    from hopbench.eval.trials.trial import TrialOutcome
+    from hopbench.retrieval.types import Hit
+
+
+def report_data(evaluation: Evaluation, run: Mapping[str, Any], traces: pd.DataFrame | None = None) -> ReportData:
+    """Collect the data of the report; `run` holds the facts of the command that it prints."""
+    from hopbench.eval.runs.results import comparisons, questions_table, ragas_comparisons, results
+
+    names = _names(evaluation)
+    return ReportData(
+        results(evaluation),
+        questions_table(evaluation),
+        evaluation.plan.benchmark,
+        comparisons(evaluation),
+        evaluation.intervals,
+        _Paths(evaluation),
+        run,
+        names,
+        _stated(evaluation, names),
+        traces,
+        ragas_comparisons(evaluation),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Paths(Mapping[tuple[str, str], Sequence[HitEntry]]):
+    """(question id, label) → first hits, made on reading: those of 10,000 questions would take many GB."""
+
+    evaluation: Evaluation
+
+    def __getitem__(self, key: tuple[str, str]) -> list[HitEntry]:
+        question, label = key
+        hits = _hits(self.evaluation, self.evaluation.trials[label], question)
+        return [_hit(passage, rank, hit) for rank, (passage, hit) in enumerate(hits.items(), 1)]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return ((question, label) for label, trial in self.evaluation.trials.items() for question in trial.hits)
+
+    def __len__(self) -> int:
+        return sum(len(trial.hits) for trial in self.evaluation.trials.values())
+
+
+def _hits(evaluation: Evaluation, trial: TrialOutcome, question: str) -> dict[str, Hit]:
+    """The first hits of a question by passage, each passage once."""
+    passage_of = evaluation.plan.index.passage_of
+    first: dict[str, Hit] = {}
+    for hit in trial.hits[question]:
+        first.setdefault(passage_of[hit.chunk_id], hit)
+    return first
+
+
+def _hit(passage: str, rank: int, hit: Hit) -> HitEntry:
+    steps: list[StepEntry] = [
+        {"edge": step.edge, "source": step.source, "target": step.target, "weight": step.weight, "score": step.score}
+        for step in hit.path
+    ]
+    entry: HitEntry = {
+        "passage_id": passage,
+        "rank": rank,
+        "score": hit.score,
+        "origin": hit.origin,
+        "components": {name: round(float(value), 6) for name, value in hit.components.items()},
+        "path": steps,
+    }
+    if hit.source:
+        entry["source"] = hit.source.facts()
+    return entry
+
+
+def _names(evaluation: Evaluation) -> dict[str, str]:
+    """Readable names of the entities on the paths."""
+    asked = ((trial, question) for trial in evaluation.trials.values() for question in trial.hits)
+    hits = (hit for trial, question in asked for hit in _hits(evaluation, trial, question).values())
+    shown = {end for hit in hits for step in hit.path for end in (step.source, step.target)}
+    from hopbench.retrieval.question.linking import entity_names
+
+    known = entity_names(evaluation.plan.index)
+    return {node: known[node] for node in sorted(shown) if node in known}
+
+
+def _stated(evaluation: Evaluation, names: Mapping[str, str]) -> Mapping[tuple[str, str], Sequence[str]]:
+    """The statements about each pair of entities that the paths join."""
+    from hopbench.eval.explain import pairs_of, stated
+
+    trials = evaluation.trials.values()
+    shown = (step for trial in trials for hits in trial.hits.values() for hit in hits for step in hit.path)
+    return stated(evaluation.plan.index, pairs_of(shown), lambda entity: names.get(entity, entity))
 
 
 def write_run(evaluation: Evaluation, out: Path, run: Mapping[str, Any]) -> list[Path]:
-    """Write all files of the run, each whole or not at all, results.json last; returns them in order of writing."""
-    from hopbench.eval.report.evaluated import report_data  # loads pandas; who reads a run needs none of it
-
+    """Write all files of the run atomically, results.json last; return them in order of writing."""
     traces = traces_table(evaluation.trials)
     data = report_data(evaluation, run, traces)
     table, report, summary = out / QUESTIONS_FILE, out / REPORT_FILE, out / RESULTS_FILE
@@ -46,7 +136,7 @@ def write_run(evaluation: Evaluation, out: Path, run: Mapping[str, Any]) -> list
 
 
 def _write_judgements(evaluation: Evaluation, out: Path) -> list[Path]:
-    """judgements.parquet: a row per label, question, metric and repeat, with the score or the reason why none."""
+    """Write judgements.parquet: a row per label, question, metric and repeat, with the score or the reason for none."""
     if evaluation.read.judged is None:
         (out / JUDGEMENTS_FILE).unlink(missing_ok=True)  # of the run that was replaced
         return []
@@ -55,7 +145,7 @@ def _write_judgements(evaluation: Evaluation, out: Path) -> list[Path]:
 
 
 def write_details(data: ReportData, folder: Path) -> Path:
-    """Write what results.json and questions.parquet do not hold, so that the report can be made again.
+    """Write the details that results.json and questions.parquet lack, so that the report can be made again.
 
     Paths go into the file one by one: of 10,000 questions their text alone has some GB.
     """

@@ -25,20 +25,20 @@ SHOWN_REASONS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a label must keep: p95 latency (ms), mean context (tokens), and whether it may ask a language model."""
+    """Limits on a label: p95 latency (ms), mean context (tokens), and whether it may call a language model."""
 
     latency_ms: float | None = None
     context_tokens: float | None = None
     llm: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse limits that nothing can keep."""
+        """Refuse limits that no label can meet."""
         for flag, value in (("--latency-ms", self.latency_ms), ("--context-tokens", self.context_tokens)):
             if value is not None and not value > 0:
                 raise InputError(f"{flag} {value}: the limit must be above 0")
 
     def broken_by(self, entry: Mapping[str, Any], questions: int) -> list[str]:
-        """Why a label's entry in results.json is outside the limits; nothing if it keeps them."""
+        """List the reasons why a label's entry in results.json is outside the limits; none if it meets them."""
         reasons = []
         if self.latency_ms is not None:
             latency = entry.get("latency_ms_p95")
@@ -82,13 +82,13 @@ class Option:
 
     @property
     def as_good(self) -> bool:
-        """Whether the run's questions cannot tell it from the best."""
+        """Whether the run's questions cannot distinguish it from the best."""
         return self.against_best is not None and self.against_best.verdict == "not distinguishable"
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What `recommend` found. `best` is None where no label is within the limits; `options` are best first."""
+    """The result of `recommend`. `best` is None where no label is within the limits; `options` are best first."""
 
     metric: str
     questions: int
@@ -98,7 +98,7 @@ class Recommendation:
 
     @property
     def alternatives(self) -> list[Option]:
-        """Labels that cannot be told from the best and are cheaper, cheapest first."""
+        """Labels that are not distinguishable from the best and cheaper, cheapest first."""
         found = [option for option in self.options if option.as_good and option.cheaper]
         return sorted(found, key=lambda option: (option.latency_ms or 0.0, option.label))
 
@@ -159,7 +159,7 @@ def recommend(
     seed: int = 0,
     metric: str | None = None,
 ) -> Recommendation:
-    """The best label of a run within limits, by `metric` (default: the benchmark's primary metric).
+    """Choose the best label of a run within limits, by `metric` (default: the benchmark's primary metric).
 
     `results` is the run's results.json, `rows` each label's rows of questions.parquet by question id. Labels that were
     tuned or learned on the run's questions, and labels that failed on over 5% of them, are left out. All others are
@@ -182,7 +182,7 @@ def recommend(
 
 
 def recommended(data: ReportData) -> str:
-    """The recommendation that a report opens with; empty where nothing says which label is better."""
+    """Make the recommendation that a report opens with; empty where no label is better."""
     if not data.primary or not data.contenders:
         return ""
     questions = data.questions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hopbench.eval.metrics import sign_of
 from hopbench.eval.report.data import ReportData, is_hop_free, shown_interval
-from hopbench.eval.runs.schema import ComparisonEntry
+from hopbench.eval.runs.files import ComparisonEntry
 from hopbench.retrieval.strategies.registry import InSample
 
 MINUS = "\N{MINUS SIGN}"

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from hopbench.eval.answering.answers import CLOSED_BOOK
 from hopbench.eval.answering.reading import Read, Reading, read
-from hopbench.eval.compare import BREAKDOWN_RESAMPLES, Comparison, best_baseline, compare, mean_ci
-from hopbench.eval.graph_quality.ceilings import expansion_factors, reach_columns
+from hopbench.eval.compare import BREAKDOWN_RESAMPLES, Comparison, best_baseline, compare
+from hopbench.eval.graph_quality import expansion_factors, reach_columns
 from hopbench.eval.metrics import Summary, primary_metric, ragas_metrics, score, summarise, worst_of
 from hopbench.eval.runs.targets import Target
+from hopbench.eval.statistics import mean_ci
 from hopbench.eval.trials.key import TrialKey
 from hopbench.eval.trials.latency import measure_latency, measure_paced
 from hopbench.eval.trials.trial import Trial, TrialOutcome, batches
@@ -34,7 +35,7 @@ INTERVAL_METRICS = ("all_gold@10", "has_answer@10", "all_gold@5", "recall@5", "h
 
 @dataclass(frozen=True)
 class Plan:
-    """What to evaluate. `record` is the graph's build record, its fingerprint as read back from the store.
+    """The plan of an evaluation. `record` is the graph's build record, its fingerprint as read back from the store.
 
     `reading` names the models that answer and judge; without it none is called. `tuned_on` are the sets on which
     the changes in labels were tuned, if they were; `targets` what the figures must keep; `metrics` are measured beside
@@ -68,17 +69,17 @@ class Plan:
 
     @cached_property
     def parts(self) -> list[Batch]:
-        """The questions in batches that all labels share."""
+        """Questions in batches, shared by all labels."""
         asked = [question.question for question in self.benchmark.questions]
         return batches(self.index, asked, self.batch, processes=self.processes)
 
     @cached_property
     def primary(self) -> str | None:
-        """The metric that decides on this benchmark; None where nothing can be scored."""
+        """The deciding metric of this benchmark; None where nothing can be scored."""
         return primary_metric(self.benchmark)
 
     def kind(self, label: str) -> str:
-        """Documented, tuned, learned, set by hand, or what a plug-in says of itself."""
+        """The label's kind: documented, tuned, learned, set by hand, or a plug-in's own word."""
         return self._kinds[label].kind if label in self._kinds else CLOSED_BOOK.replace("_", " ")
 
     def in_sample(self, label: str) -> InSample | None:
@@ -99,11 +100,11 @@ class Plan:
         return frozenset(question_hash(question.text) for question in self.benchmark.questions)
 
     def trial(self, label: str) -> Trial:
-        """The label's trial, ready to run: it ranks all questions and then times single calls."""
+        """Make the label's trial: it ranks all questions and then times single calls."""
         return Trial(label, self.strategies[label], self.parts, self.budget, partial(timed_calls, self))
 
     def key_of(self, label: str) -> str:
-        """The digest of everything that decides a label's trial."""
+        """Digest everything that decides a label's trial."""
         return TrialKey.of(
             self.strategies[label],
             self.index,
@@ -120,7 +121,7 @@ class Plan:
 
 @dataclass
 class Evaluation:
-    """Everything a run found: per label the trial, its rows and summary, and the comparison of all labels.
+    """The results of a run: each label's trial, rows and summary, and the comparison of all labels.
 
     With a reader there is one more label, `closed_book`, which ranks nothing. `beside` compares the labels on RAGAS's
     metrics, each metric a family of its own.
@@ -149,19 +150,19 @@ def evaluate(plan: Plan, trials: Mapping[str, TrialOutcome], shared_seconds: flo
 
 
 def timed_calls(plan: Plan, outcome: TrialOutcome) -> tuple[dict[str, float], dict[str, float]]:
-    """Latency and pace of a trial's label, of questions that have not failed."""
+    """Measure latency and pace of a trial's label, on questions that did not fail."""
     failed = {question for question, ranking in outcome.rankings.items() if ranking.failure is not None}
     return measured_calls(plan, outcome.label, failed)
 
 
 def measured(plan: Plan, label: str, outcome: TrialOutcome) -> TrialOutcome:
-    """The outcome with the latency of single calls, and their pace beside the yardstick."""
+    """Add the latency of single calls and their pace to the outcome."""
     outcome.latency_ms, outcome.pace = timed_calls(plan, outcome)
     return outcome
 
 
 def measured_calls(plan: Plan, label: str, failed: Collection[str] = ()) -> tuple[dict[str, float], dict[str, float]]:
-    """Latency and pace of a label: `hopbench.eval.trials.latency.measure_paced`.
+    """Measure latency and pace of a label (see `hopbench.eval.trials.latency.measure_paced`).
 
     Rankings that are read from a file have no latency; those of another process have no pace, and a latency only where
     the question has not failed.
@@ -210,7 +211,7 @@ def _compared(plan: Plan, rows: Mapping[str, pd.DataFrame], summaries: Mapping[s
 
 
 def _beside(plan: Plan, rows: Mapping[str, pd.DataFrame], primary: Comparison | None) -> list[Comparison]:
-    """RAGAS's metrics, those without a model and the judged ones, against the baseline of the primary comparison."""
+    """Compare RAGAS's metrics, with and without a judge, against the baseline of the primary comparison."""
     baseline = primary.baseline if primary is not None else None
     if baseline is None:
         return []
@@ -223,7 +224,7 @@ def _beside(plan: Plan, rows: Mapping[str, pd.DataFrame], primary: Comparison | 
 
 
 def interval_of(rows: pd.DataFrame, metric: str, seed: int = 0) -> tuple[float, float] | None:
-    """The 95% interval of a label's mean, in which a failed question counts as the worst, as in the mean itself.
+    """Compute the 95% interval of a label's mean; a failed question counts as the worst, as in the mean itself.
 
     None for under two questions. `rows` has a row per question with the metric and `failure`.
     """

@@ -1,4 +1,4 @@
-"""What an evaluation found, as the contract files of a run state it (SPEC section 6)."""
+"""The evaluation as the contract files of a run state it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hopbench.eval.answering.answers import ModelEntries
 from hopbench.eval.answering.reading import costs
 from hopbench.eval.compare import PairResult
 from hopbench.eval.runs.evaluate import Evaluation
-from hopbench.eval.runs.schema import (
+from hopbench.eval.runs.files import (
     QUESTION_COLUMNS,
     RESULTS_SCHEMA,
     SOURCES_COLUMN,
@@ -23,8 +23,8 @@ from hopbench.eval.runs.schema import (
     TargetEntries,
 )
 from hopbench.eval.runs.targets import check_targets, targets_entry
+from hopbench.eval.trials.key import plugin_settings
 from hopbench.eval.trials.traces import mean_counts
-from hopbench.eval.trials.version import plugin_settings
 from hopbench.retrieval.text.model_tokens import count_tokens
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def results(evaluation: Evaluation) -> RunResults:
-    """The content of results.json."""
+    """Make the content of results.json."""
     plan = evaluation.plan
     benchmark, record = plan.benchmark, plan.record
     strategies = {label: _strategy(evaluation, label) for label in evaluation.trials}
@@ -73,7 +73,7 @@ def results(evaluation: Evaluation) -> RunResults:
 
 
 def _models(evaluation: Evaluation) -> ModelEntries:
-    """Who read and who judged."""
+    """The reader and the judge."""
     entries: ModelEntries = {}
     if evaluation.read.reader is not None:
         entries["reader"] = evaluation.read.reader
@@ -139,7 +139,7 @@ def _latency(trial: TrialOutcome) -> LatencyEntry:
 
 
 def questions_table(evaluation: Evaluation) -> pd.DataFrame:
-    """questions.parquet: a row per question and label with ranking, every metric, failure, and measured latency.
+    """Make questions.parquet: a row per question and label with ranking, every metric, failure, and latency.
 
     The column `sources`, where the corpus gives file and page of its passages, has those of each ranked passage.
     """
@@ -167,7 +167,7 @@ def questions_table(evaluation: Evaluation) -> pd.DataFrame:
 
 
 def comparisons(evaluation: Evaluation) -> list[ComparisonEntry]:
-    """Each label against the best baseline on the primary metric; empty where nothing was compared."""
+    """List each label's comparison with the best baseline on the primary metric; empty where nothing was compared."""
     comparison = evaluation.comparison
     if comparison is None:
         return []
@@ -175,7 +175,7 @@ def comparisons(evaluation: Evaluation) -> list[ComparisonEntry]:
 
 
 def ragas_comparisons(evaluation: Evaluation) -> list[ComparisonEntry]:
-    """Each label against that baseline on RAGAS's metrics; each metric is a family of its own."""
+    """List each label's comparisons with that baseline on RAGAS's metrics; each metric is a family of its own."""
     return [
         _comparison(family.metric, pair, len(family.pairs)) for family in evaluation.beside for pair in family.pairs
     ]

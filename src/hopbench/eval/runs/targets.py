@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from hopbench.eval.metrics import ADD_ANSWERS, ADD_GOLD, all_metrics, catalogue, get_metric
-from hopbench.eval.runs.schema import StrategyEntry, TargetEntry, figure
+from hopbench.eval.runs.files import StrategyEntry, TargetEntry, figure
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
@@ -92,7 +92,7 @@ class TargetResult:
 
 
 def parse_targets(texts: Iterable[str], labels: Collection[str]) -> list[Target]:
-    """All targets; refuses a label that is not run."""
+    """Parse all targets; refuse a label that is not run."""
     targets = [Target.parse(text) for text in texts]
     for target in targets:
         if target.label and target.label not in labels:
@@ -108,7 +108,7 @@ def refuse_unmeasured(
     reader: bool,
     questions: Sequence[BenchmarkQuestion] | None = None,
 ) -> None:
-    """Refuse targets on metrics that this run will not compute, with what would compute them; before anything runs.
+    """Refuse targets on metrics that this run will not compute, and name the option that would compute them.
 
     `questions` are the benchmark's, where they are known: a metric that applies to none of them is refused too.
     """
@@ -132,7 +132,7 @@ def refuse_unmeasured(
 
 
 def check_targets(targets: Sequence[Target], strategies: Mapping[str, StrategyEntry]) -> list[TargetResult]:
-    """Each target for its label, or for every one; `strategies` are those of results.json.
+    """Check each target for its label, or for every label; `strategies` are those of results.json.
 
     Metrics are judged by their zero-filled means: a failed question counts as the worst value.
     """
@@ -151,7 +151,7 @@ def _value(name: str, entry: StrategyEntry) -> float | None:
 
 
 def targets_entry(results: Sequence[TargetResult]) -> dict[str, dict[str, TargetEntry]]:
-    """For results.json: condition → label → {"value", "passed"}; a condition on a time names seconds or latency."""
+    """Make the entry: condition → label → {"value", "passed"}; a condition on a time names seconds or latency."""
     entries: dict[str, dict[str, TargetEntry]] = {}
     for result in results:
         outcome: TargetEntry = {"value": result.value, "passed": result.passed}

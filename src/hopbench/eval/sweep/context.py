@@ -12,7 +12,7 @@ import numpy as np
 
 from hopbench.eval.answering.reading import Reading, read
 from hopbench.eval.metrics import score, summarise
-from hopbench.eval.sweep.readers import with_readers
+from hopbench.eval.sweep.results import with_readers
 from hopbench.eval.trials.key import TrialKey
 from hopbench.eval.trials.latency import measure_latency
 from hopbench.eval.trials.ledger import TrialRecord
@@ -30,12 +30,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class TrialContext:
-    """A data set ready for trials, which share its batches of questions and all that is computed from these.
+    """A data set prepared for trials, which share its batches of questions and everything computed from them.
 
     `benchmark` holds the questions of the sweep, `digest` is that of the whole data set, `fingerprint` the graph's.
     `latency` has each trial measure single calls too, `ragas` score RAGAS's metrics, `reading` answer and judge;
     `repeat` tells equal trials apart. `batch` asks for smaller batches of questions, to spread them over workers.
-    `metrics` are measured beside those that run by default. So many `processes` may divide a batch.
+    `metrics` are measured in addition to the default ones. `processes` is how many may share a batch.
     """
 
     benchmark: Benchmark
@@ -123,12 +123,12 @@ class TrialContext:
 
 
 def _directly(_: str, work: Callable[[], T], /) -> T:
-    """Run a step at once: to the scheduler a trial is a single step, answers and judgements included."""
+    """Run a step directly: to the scheduler a trial is a single step, answers and judgements included."""
     return work()
 
 
 def sampled(benchmark: Benchmark, count: int | None, seed: int) -> Benchmark:
-    """The benchmark with `count` of its questions, drawn with `seed`, in their order; all when there are no more."""
+    """Sample `count` questions of the benchmark with `seed`, in their order; all when there are no more."""
     if count is None or count >= len(benchmark.questions):
         return benchmark
     chosen = np.random.default_rng(seed).choice(len(benchmark.questions), count, replace=False)
@@ -136,7 +136,7 @@ def sampled(benchmark: Benchmark, count: int | None, seed: int) -> Benchmark:
 
 
 def first_drawn(benchmark: Benchmark, count: int | None, seed: int) -> Benchmark:
-    """`count` of the questions in their order, each larger draw with the same seed containing the smaller ones."""
+    """Sample `count` questions in their order; a larger sample with the same seed contains the smaller ones."""
     if count is None or count >= len(benchmark.questions):
         return benchmark
     chosen = np.random.default_rng(seed).permutation(len(benchmark.questions))[:count]

@@ -8,12 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hopbench.eval.sweep.candidate import Build, Candidate
-from hopbench.eval.sweep.dimension import Dimension
-from hopbench.eval.sweep.file import dataset_of, expanded_path, read_file
-from hopbench.eval.sweep.model import SweepFile
-from hopbench.eval.sweep.space import Space
-from hopbench.eval.sweep.values import MOST, MOST_TRIALS, Range, Scalar
+from hopbench.eval.sweep.fields import MAX_LISTED, MAX_TRIALS, Range, Scalar
+from hopbench.eval.sweep.file import SweepFile, dataset_of, expanded_path, read_file
+from hopbench.eval.sweep.space import Build, Candidate, Dimension, Space
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.registry import changed_label
 from hopbench.retrieval.support.errors import HopBenchError, InputError
@@ -100,14 +97,14 @@ def read_sweep(file: Path, flags: Mapping[str, object] | None = None) -> SweepPl
         raise InputError(f"{file}: report_on: {content.report_on!r} is among the datasets that choose the winner")
     named = frozenset(name for entry in content.strategy for name in (*entry.base, *entry.grid, *entry.space))
     plan = SweepPlan(file, content, datasets, spaces, tuple(candidates), named, report_on)
-    if plan.trials > MOST_TRIALS:
+    if plan.trials > MAX_TRIALS:
         size = f"{plan.configurations:,} configurations × {plan.each:,} (datasets × seeds × repeats)"
-        raise InputError(f"{file}: {size} are over {MOST_TRIALS:,} trials, which is the limit: ask for fewer")
+        raise InputError(f"{file}: {size} are over {MAX_TRIALS:,} trials, which is the limit: ask for fewer")
     return plan
 
 
 def _listed(spaces: Sequence[Space], content: SweepFile) -> Iterator[Candidate]:
-    """The configurations of the search, each followed by its ablations; none of a Bayesian one."""
+    """List the configurations of the search, each followed by its ablations; none for a Bayesian search."""
     if content.search == "bayesian":
         return
     for candidate in _found(spaces, content):
@@ -121,9 +118,11 @@ def _listed(spaces: Sequence[Space], content: SweepFile) -> Iterator[Candidate]:
 def _found(spaces: Sequence[Space], content: SweepFile) -> Iterable[Candidate]:
     match content.search:
         case "grid":
-            if sum(space.combinations for space in spaces) > MOST:
+            if sum(space.combinations for space in spaces) > MAX_LISTED:
                 names = ", ".join(dict.fromkeys(space.start.name for space in spaces))
-                raise InputError(f"{names}: the grid has over {MOST:,} combinations, the limit: use search: random")
+                raise InputError(
+                    f"{names}: the grid has over {MAX_LISTED:,} combinations, the limit: use search: random"
+                )
             return (candidate for space in spaces for candidate in space.grid())
         case "ofat":
             return (candidate for space in spaces for candidate in space.one_at_a_time())
@@ -132,7 +131,7 @@ def _found(spaces: Sequence[Space], content: SweepFile) -> Iterable[Candidate]:
 
 
 def _drawn(spaces: Sequence[Space], count: int, seed: int) -> list[Candidate]:
-    """`count` distinct random configurations, or all where there are no more; each entry is as likely."""
+    """Draw `count` distinct random configurations, or all where there are no more; all entries are equally likely."""
     rng = np.random.default_rng(seed)
     drawn: dict[object, Candidate] = {}
     since = 0  # draws since the last new one
@@ -147,7 +146,7 @@ def _drawn(spaces: Sequence[Space], count: int, seed: int) -> list[Candidate]:
 
 
 def drawn_value(dimension: Dimension, rng: np.random.Generator) -> Scalar:
-    """A value of the dimension, each as likely (of a logarithmic range: each magnitude)."""
+    """Draw a value of the dimension uniformly (a logarithmic range: uniformly by magnitude)."""
     span = dimension.values
     if not isinstance(span, Range):
         return span[int(rng.integers(len(span)))]
@@ -162,7 +161,7 @@ def drawn_value(dimension: Dimension, rng: np.random.Generator) -> Scalar:
 
 
 def ablated(whole: Strategy) -> dict[Strategy, tuple[str, ...]]:
-    """The strategy without each of its edge types: variant → the types it lacks.
+    """Remove each edge type from the strategy: variant → the types it lacks.
 
     Types that can only go together make one variant; the strategy itself is the variant without a type it does not use.
     """
@@ -174,7 +173,7 @@ def ablated(whole: Strategy) -> dict[Strategy, tuple[str, ...]]:
 
 
 def changes_of(whole: Strategy, less: Strategy) -> dict[str, object]:
-    """The parameters in which a strategy differs from another of its kind."""
+    """List the parameters in which a strategy differs from another of its kind."""
     usual = whole.spec()
     return {name: value for name, value in less.spec().items() if value != usual[name]}
 

@@ -1,4 +1,9 @@
-"""The results of a sweep: one per configuration, their order, and the table that other programs read."""
+"""The results of a sweep: one per configuration, their order and table, and how much of a winner's lead is luck.
+
+Choosing the best of many on the questions that score it flatters it. So the choice is repeated on bootstrap resamples
+of the questions and scored on the questions that each resample left out (Efron and Tibshirani, 1997; Cawley and Talbot,
+JMLR 2010): the estimate is of the whole procedure, choice included.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +14,25 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from hopbench.eval.metrics import all_metrics, rank_key
-from hopbench.eval.sweep.candidate import Candidate
-from hopbench.eval.sweep.model import Objective
+from hopbench.eval.answering.reading import Read, costs, judged_figures
+from hopbench.eval.metrics import Summary, all_metrics, rank_key, sign_of, worst_of
+from hopbench.eval.sweep.file import Objective
+from hopbench.eval.sweep.space import Candidate
 from hopbench.eval.trials.ledger import TrialRecord
+from hopbench.eval.types import MAX_FAILED, too_many_failed
 from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.support.arithmetic import summable
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+RESAMPLES = 1_000
+PRINTED = 3  # decimals of a metric, wherever it is shown
+Array = npt.NDArray[np.float64]
+COVERAGE = "read_coverage"
 
 
 class Cell(NamedTuple):
@@ -101,13 +115,13 @@ def ranked(results: Sequence[Result], objective: Objective, constraints: Mapping
 
 
 def eligible(results: Sequence[Result], constraints: Mapping[str, float]) -> list[Result]:
-    """Those of `results` (best first) that could have been chosen: whole, and within the constraints if any is."""
+    """Select the results (best first) that could have been chosen: whole, and within the constraints if any is."""
     whole = [result for result in results if result.dropped_at is None]
     return [result for result in whole if not result.violated(constraints)] or whole
 
 
 def trials_table(results: Sequence[Result], constraints: Mapping[str, float], reported: Result | None) -> pd.DataFrame:
-    """trials.parquet (a contract, SPEC section 6): a row per trial, a column per metric and per cost.
+    """trials.parquet (a contract): a row per trial, a column per metric and per cost.
 
     An ablation names the edge types it is `without` and the trial it is an `ablation_of`. `dropped` marks what halving
     dropped: its metrics are those of `questions` questions. `within` is whether the configuration meets the
@@ -147,5 +161,145 @@ def trials_table(results: Sequence[Result], constraints: Mapping[str, float], re
 
 
 def text(strategy: Strategy) -> str:
-    """A strategy's parameters as canonical JSON."""
+    """Format a strategy's parameters as canonical JSON."""
     return json.dumps(strategy.spec(), sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """`shown` is the winner's mean on the questions that chose it; `honest` is what the choice gives on questions left
+    out, with the 2.5 and 97.5 percentiles of the resamples. `chosen` is the share of the resamples that the winner
+    wins, each shared by all that tie there.
+    """
+
+    shown: float
+    honest: float
+    low: float
+    high: float
+    chosen: float
+
+    @property
+    def optimism(self) -> float:
+        """The selection bias: the difference of `shown` and `honest`, as both are printed."""
+        return round(round(self.shown, PRINTED) - round(self.honest, PRINTED), PRINTED)
+
+
+def selection(results: Sequence[Result], metric: str, seed: int, resamples: int = RESAMPLES) -> Selection | None:
+    """The bias of the first of `results` (whole ones, best first); None where there is no choice or no question left.
+
+    Each data set's questions are resampled by themselves, and its means count the same.
+    """
+    if len(results) < 2:
+        return None
+    rng = np.random.default_rng(seed)
+    inside, outside = np.zeros((2, resamples, len(results)))
+    datasets = list(results[0].by_dataset)
+    for dataset in datasets:
+        scores = question_scores(results, dataset, metric)
+        if scores.shape[1] < 2:
+            return None
+        drawn = rng.multinomial(scores.shape[1], np.full(scores.shape[1], 1 / scores.shape[1]), size=resamples)
+        left = (drawn == 0).astype(float)
+        left[left.sum(axis=1) == 0] = 1.0  # nothing left out, as happens with very few questions
+        by_question = summable(scores, scores.shape[1]).T  # products do not depend on the processor
+        inside += drawn @ by_question / scores.shape[1] / len(datasets)
+        outside += left @ by_question / left.sum(axis=1, keepdims=True) / len(datasets)
+    gains = np.round(sign_of(metric) * inside, 9)
+    best = (gains == gains.max(axis=1, keepdims=True)).astype(float)
+    best /= best.sum(axis=1, keepdims=True)  # those that tie share what is won
+    honest = (best * outside).sum(axis=1)
+    low, high = np.quantile(honest, [0.025, 0.975])
+    return Selection(results[0].mean(metric), float(honest.mean()), float(low), float(high), float(best[:, 0].mean()))
+
+
+def question_scores(results: Sequence[Result], dataset: str, metric: str) -> Array:
+    """(configurations, questions): a failed question counts as the worst; one that the metric is not for is left out.
+
+    A question that several seeds drew has a column for each.
+    """
+    columns = []
+    for place in range(len(results[0].by_dataset[dataset])):
+        tables = [result.by_dataset[dataset][place].questions for result in results]
+        values = np.array([table[metric].to_numpy(dtype=float) for table in tables])
+        failed = np.array([table["failure"].notna().to_numpy(dtype=bool) for table in tables])
+        columns.append(
+            np.where(failed, worst_of(metric), values)[:, ~np.isnan(np.where(failed, np.nan, values)).all(axis=0)]
+        )
+    return np.asarray(np.nan_to_num(np.concatenate(columns, axis=1)))
+
+
+def with_readers(own: Mapping[str, float], answered: Read, label: str, summary: Summary) -> dict[str, float]:
+    """Add the costs of answers and judgements to a trial's, and the share of the questions that they cover.
+
+    `read_coverage` is that of the metric that covers least, of the questions with a ranking.
+    """
+    spent = costs(answered, label)
+    answering = spent.get("answering", {})
+    total = dict(own)
+    total["llm_calls"] += answering.get("calls", 0)
+    total["tokens"] += answering.get("tokens_in", 0) + answering.get("tokens_out", 0)
+    total |= {name: float(spent[name]) for name in ("judge_calls", "judge_tokens") if name in spent}
+    least = min((summary["measured"][name] for name in model_metrics() if name in summary["measured"]), default=1.0)
+    share = min(1.0, least / summary["coverage"]) if summary["coverage"] else 1.0
+    return {**total, **judged_figures(spent.get("judged", {})), COVERAGE: share}
+
+
+def coverage_of(result: Result) -> float | None:
+    """The smallest `read_coverage` of a configuration's trials; None without a reader or judge."""
+    return min((r.costs[COVERAGE] for r in result.records.values() if COVERAGE in r.costs), default=None)
+
+
+def model_metrics() -> list[str]:
+    """Every metric of a reader's answers or a judge's scores."""
+    return [*all_metrics("answer"), *all_metrics("judge")]
+
+
+def is_complete(record: TrialRecord) -> bool:
+    """Whether enough of a trial's questions were ranked and read to store it; else the next run repeats it."""
+    return not shortcomings(record)
+
+
+def shortcomings(record: TrialRecord) -> list[str]:
+    """Explain why a trial is not stored: an outage of a server or model must not be its final result."""
+    reasons, count = [], len(record.questions)
+    if too_many_failed(record.failures, count):
+        reasons.append(f"{record.failures} of {count} questions failed")
+    if record.costs.get(COVERAGE, 1.0) < 1.0 - MAX_FAILED:
+        reasons.append(f"answers or judgements cover {record.costs[COVERAGE]:.1%} of it")
+    return reasons
+
+
+@dataclass(frozen=True)
+class ModelScore:
+    """A metric's mean over a configuration's data sets; the smallest coverage and the largest spread of them."""
+
+    mean: float
+    coverage: float | None
+    judge_sd: float | None
+
+
+def model_scores(result: Result) -> dict[str, ModelScore]:
+    """A configuration's answer and judge metrics; empty without a reader or judge."""
+    records = list(result.records.values())
+    known = [name for name in model_metrics() if all(name in record.metrics for record in records)]
+    shares = {name: [r.costs[f"{name}.coverage"] for r in records if f"{name}.coverage" in r.costs] for name in known}
+    return {
+        name: ModelScore(result.mean(name), min(shares[name], default=None), result.cost(f"{name}.judge_sd"))
+        for name in known
+    }
+
+
+def scored_columns(results: Sequence[Result]) -> list[str]:
+    """The answer and judge metrics that any configuration has, in the registry's order."""
+    scored = {name for result in results for name in model_scores(result)}
+    return [name for name in model_metrics() if name in scored]
+
+
+def readers_of(result: Result) -> tuple[str, str]:
+    """The reader and the judge of a configuration, in words; empty where there is none."""
+    settings = next(iter(result.records.values())).settings
+    reader, judge = settings.get("reader"), settings.get("judge")
+    judged_by = ""
+    if judge:
+        judged_by = f"{judge['model']}@{judge['url']}, profile {judge['profile']}, asked {judge['repeats']} ×"
+    return reader["llm"] if reader else "", judged_by

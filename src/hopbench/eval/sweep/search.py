@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hopbench.eval.metrics import sign_of
-from hopbench.eval.sweep.candidate import Candidate
-from hopbench.eval.sweep.dimension import Dimension
+from hopbench.eval.sweep.fields import Range, Scalar
 from hopbench.eval.sweep.plan import SweepPlan
 from hopbench.eval.sweep.results import Result, ranked
-from hopbench.eval.sweep.space import Space
-from hopbench.eval.sweep.values import Range, Scalar
+from hopbench.eval.sweep.space import Candidate, Dimension, Space
 
 if TYPE_CHECKING:
     import optuna
 
-TOGETHER = 4
+SUGGESTIONS_AT_ONCE = 4
 """Configurations that a Bayesian search suggests before it learns their results: what processes can share."""
 
 
@@ -32,7 +30,7 @@ class Search(Protocol):
     """`ask` and `tell` are called in turn until a round is empty. Seeded: a resumed sweep repeats the search."""
 
     def ask(self) -> Round:
-        """What to try next; no candidates when nothing is left."""
+        """Return the next round; it has no candidates when nothing is left."""
         ...
 
     def tell(self, results: Sequence[Result]) -> None:
@@ -41,14 +39,14 @@ class Search(Protocol):
 
 
 def search_of(plan: SweepPlan, questions: int) -> Search:
-    """The plan's search; `questions` is how many the largest data set has."""
+    """Make the plan's search; `questions` is how many the largest data set has."""
     if plan.content.search == "bayesian":
         return BayesianSearch(plan)
     return ListedSearch(plan, rounds(plan, questions))
 
 
 def rounds(plan: SweepPlan, questions: int) -> list[int | None]:
-    """The questions of each round: with halving ever more, then all."""
+    """List the number of questions of each round: with halving more each time, then all."""
     halving = plan.content.halving
     if halving is None:
         return [None]
@@ -61,7 +59,7 @@ def rounds(plan: SweepPlan, questions: int) -> list[int | None]:
 
 
 def expected_trials(plan: SweepPlan, questions: int) -> int:
-    """The trials of all rounds, on data sets of which the largest has so many questions."""
+    """Count the trials of all rounds; the largest data set has `questions` questions."""
     left, trials = plan.configurations, 0
     for _ in rounds(plan, questions):
         trials += left * plan.each
@@ -109,7 +107,7 @@ class BayesianSearch:
 
     def ask(self) -> Round:
         """See `Search`."""
-        count = min(TOGETHER, self._left)
+        count = min(SUGGESTIONS_AT_ONCE, self._left)
         self._left -= count
         self._asked = [self._study.ask() for _ in range(count)]
         return Round([self._candidate(trial) for trial in self._asked])

@@ -1,28 +1,151 @@
-"""The space of configurations that an entry of a sweep file opens: its dimensions and their conditions."""
+"""The space of configurations that an entry of a sweep file opens: dimensions, their conditions, candidates."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import product
 from math import prod
 
-from hopbench.eval.sweep.candidate import BUILD, Build, Candidate
-from hopbench.eval.sweep.dimension import Dimension, in_order, listed, refuse_idle
-from hopbench.eval.sweep.entry import Entry
-from hopbench.eval.sweep.model import SweepFile
-from hopbench.eval.sweep.values import Range, Scalar
-from hopbench.retrieval.graph.construction.plan import BuildSettings
+from hopbench.eval.sweep.fields import Entry, Range, Scalar
+from hopbench.eval.sweep.file import SweepFile
+from hopbench.retrieval.graph.construction.plan import BuildSettings, build_numbers
 from hopbench.retrieval.graph.schema import SIMILAR_TO
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.registry import changed_label, make
 from hopbench.retrieval.support.errors import InputError, ParameterError, UnknownNameError
 
+BUILD = "build."
+
+
+@dataclass(frozen=True)
+class Build:
+    """The build settings of the graph that a configuration is tried on; None is the builder's default."""
+
+    embedder: str = "wordllama"
+    extractor: str = "rules"
+    similar_top_k: int | None = None
+    similar_floor: float | None = None
+    max_tokens: int | None = None
+
+    def settings(self) -> dict[str, int | float]:
+        """The settings that differ from the builder's defaults."""
+        return {name: value for name in build_numbers() if (value := getattr(self, name)) is not None}
+
+    def changed(self, settings: Mapping[str, Scalar]) -> Build:
+        """Copy the build with some fields changed."""
+        return replace(self, **settings)  # type: ignore[arg-type] # the sweep file's schema has checked them
+
+    def __str__(self) -> str:
+        parts = [self.embedder, self.extractor, *(f"{name}={value}" for name, value in self.settings().items())]
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A configuration to try on every data set.
+
+    `label` is what `run` makes the same strategy from. An ablation names the strategy it changes, `of`, and the edge
+    types that it is `without`. `varied` are the values that the search gave it, those of build
+    settings under `build.NAME`.
+    """
+
+    strategy: Strategy
+    label: str
+    varied: Mapping[str, Scalar] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
+    of: Strategy | None = None
+    build: Build = Build()
+
+    @property
+    def key(self) -> tuple[Strategy, Build]:
+        """A key that is equal for equal configurations."""
+        return self.strategy, self.build
+
+    @property
+    def title(self) -> str:
+        """Its label, with what an ablation removes and the build settings that vary."""
+        build = [f"{name}={value}" for name, value in self.varied.items() if name.startswith(BUILD)]
+        return " without ".join([" ".join([self.label, *build]), *self.without])
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A parameter (or `build.` setting) that varies, and the values of others under which it does."""
+
+    name: str
+    values: Sequence[Scalar] | Range
+    when: Mapping[str, Sequence[Scalar]] = field(default_factory=dict)
+
+    def listed(self) -> Sequence[Scalar]:
+        """All values. Raises InputError for a range without a step."""
+        listed = self.values.values() if isinstance(self.values, Range) else self.values
+        if not listed:
+            raise InputError(f"space.{self.name}: a range without step has no list of values: give it a step")
+        return listed
+
+    def ends(self) -> Sequence[Scalar]:
+        """The values by which the bounds of the whole dimension can be checked."""
+        return self.values.ends() if isinstance(self.values, Range) else self.values
+
+    def active(self, chosen: Mapping[str, Scalar]) -> bool:
+        """Whether it varies, given these values of the other dimensions."""
+        return all(chosen.get(other) in values for other, values in self.when.items())
+
+
+def refuse_idle(dimension: Dimension, others: Sequence[Dimension], start: Strategy, fixed: bool) -> None:
+    """Raise InputError for values that could never be tried: fractions of whole numbers, conditions that nothing meets.
+
+    `fixed`: while it varies, the others have their start values.
+    """
+    usual, span = start.spec(), dimension.values
+    if isinstance(span, Range) and type(usual.get(dimension.name)) is int and not span.whole:
+        raise InputError(f"{start.name}: space.{dimension.name} takes whole numbers: write low, high and step as such")
+    varied = {} if fixed else {other_dimension.name: other_dimension.values for other_dimension in others}
+    for other, wanted in dimension.when.items():
+        among = varied.get(other, [usual[other]])
+        if not any(_holds(among, value) for value in wanted):
+            present = f"{among.low} to {among.high}" if isinstance(among, Range) else _shown(among)
+            how = "one factor at a time keeps it" if fixed else "it is"
+            wish = _shown(wanted)
+            raise InputError(
+                f"{start.name}: when: {dimension.name} varies only where {other} is {wish}, and {how} {present}: "
+                f"correct the condition, or let {other} have that value"
+            )
+
+
+def _holds(among: Sequence[Scalar] | Range, value: Scalar) -> bool:
+    if isinstance(among, Range):
+        return not isinstance(value, str) and among.low <= value <= among.high
+    return value in among
+
+
+def _shown(values: Sequence[Scalar]) -> str:
+    return " or ".join(str(value) for value in values) or "nothing"
+
+
+def listed(values: Sequence[Scalar] | Scalar) -> list[Scalar]:
+    """Return the values of a condition as a sequence."""
+    return list(values) if isinstance(values, list) else [values]  # type: ignore[list-item]
+
+
+def in_order(conditional: Sequence[Dimension]) -> list[Dimension]:
+    """Sort dimensions so that each comes after those that its condition names."""
+    left, ordered = list(conditional), list[Dimension]()
+    while left:
+        names = {dimension.name for dimension in left}
+        ready = [dimension for dimension in left if not names & set(dimension.when)]
+        if not ready:
+            raise InputError(f"when: {', '.join(sorted(names))} depend on each other: break the circle")
+        ordered += ready
+        left = [dimension for dimension in left if dimension not in ready]
+    return ordered
+
 
 @dataclass(frozen=True)
 class Space:
-    """All configurations that one entry of a sweep file allows."""
+    """The configurations that one entry of a sweep file allows."""
 
     entry: Entry
     content: SweepFile
@@ -35,7 +158,7 @@ class Space:
 
     @cached_property
     def dimensions(self) -> list[Dimension]:
-        """What varies: those without a condition in the file's order, then those with one, then build settings."""
+        """The dimensions: unconditional ones in the file's order, then conditional ones, then build settings."""
         real = _real(type(self.start))
         spans = {name: span.real() if name in real else span for name, span in self.entry.space.items()}
         varied: dict[str, Sequence[Scalar] | Range] = {**self.entry.grid, **spans}
@@ -71,7 +194,7 @@ class Space:
                 self.candidate(_picker({**self._needed(dimension), dimension.name: value}))
 
     def short_ranges(self) -> list[str]:
-        """Ranges that end below their `high`, since the step does not divide them."""
+        """Warn of ranges that end below their `high` because the step does not divide them."""
         return [
             f"{self.entry.strategy}: space.{name}: steps of {span.step} do not reach {span.high}: "
             f"values from {span.low} to {end} are tried"
@@ -90,7 +213,7 @@ class Space:
         return needed
 
     def candidate(self, pick: Callable[[Dimension], Scalar]) -> Candidate:
-        """The configuration that `pick` makes, asked only for dimensions that vary beside what it chose before."""
+        """Make the configuration that `pick` chooses, dimension by dimension; it is called only for those that vary."""
         chosen: dict[str, Scalar] = dict(self.start.spec())
         varied: dict[str, Scalar] = {}
         for dimension in self.dimensions:
@@ -105,25 +228,25 @@ class Space:
 
     @property
     def combinations(self) -> int:
-        """How many the grid has."""
+        """The number of combinations in the grid."""
         return prod(len(dimension.listed()) for dimension in self.dimensions)
 
     def grid(self) -> Iterator[Candidate]:
-        """Every combination, in the order of the file; dimensions whose conditions fail have the start's value."""
+        """List every combination in the file's order; dimensions whose conditions fail keep the start's value."""
         listed = [dimension.listed() for dimension in self.dimensions]
         for values in product(*listed):
             at = {dimension.name: value for dimension, value in zip(self.dimensions, values, strict=True)}
             yield self.candidate(_from(at))
 
     def builds(self) -> list[Build]:
-        """Every combination of the build settings."""
+        """List every combination of the build settings."""
         settings = [dimension for dimension in self.dimensions if dimension.name.startswith(BUILD)]
         names = [dimension.name.removeprefix(BUILD) for dimension in settings]
         combinations = product(*(dimension.listed() for dimension in settings))
         return [self._usual_build.changed(dict(zip(names, values, strict=True))) for values in combinations]
 
     def one_at_a_time(self) -> Iterator[Candidate]:
-        """The start, then each value of each dimension beside the start's values of all others."""
+        """List the start, then each value of each dimension with the start's values of all others."""
         yield replace(self.candidate(self._usual), varied={})
         for dimension in self.dimensions:
             for value in dimension.listed():
@@ -147,7 +270,7 @@ class Space:
 
 
 def _picker(wanted: Mapping[str, Scalar]) -> Callable[[Dimension], Scalar]:
-    """Picks the wanted values, and of all other dimensions the first."""
+    """Pick the requested values, and the first value of every other dimension."""
     return lambda dimension: wanted.get(dimension.name, dimension.ends()[0])
 
 
@@ -156,19 +279,19 @@ def _from(values: Mapping[str, Scalar]) -> Callable[[Dimension], Scalar]:
 
 
 def _made(kind: type[Strategy], parameters: Mapping[str, Scalar]) -> Strategy:
-    """The strategy; a whole number for a real parameter counts as that real, so that 1 and 1.0 are one trial."""
+    """Make the strategy; whole numbers for real parameters become floats, so that 1 and 1.0 are one trial."""
     real = _real(kind)
     values = {n: float(v) if n in real and type(v) is int else v for n, v in parameters.items()}
     return kind(**values)  # type: ignore[arg-type] # the strategy checks its parameters itself
 
 
 def _real(kind: type[Strategy]) -> set[str]:
-    """The parameters that take real numbers."""
+    """List the parameters that take real numbers."""
     return {spec.name for spec in fields(kind) if isinstance(spec.default, float)}
 
 
 def _above_floor(candidate: Candidate) -> Candidate:
-    """Refuse a threshold below the floor of the graph, which would promise edges that are never built."""
+    """Refuse a threshold below the graph's minimum, which would promise edges that are never built."""
     floor = candidate.build.similar_floor
     floor = BuildSettings.similar_floor if floor is None else floor
     threshold = candidate.strategy.lowest_weights().get(SIMILAR_TO, floor)

@@ -9,10 +9,10 @@ from pathlib import Path
 import yaml
 
 from hopbench.eval.files import write_atomically
-from hopbench.eval.sweep.model import SweepFile
+from hopbench.eval.sweep.file import SweepFile
 from hopbench.eval.sweep.plan import SweepPlan
 from hopbench.eval.sweep.results import Result
-from hopbench.eval.trials.version import code_version
+from hopbench.eval.trials.key import code_version
 from hopbench.eval.types import Benchmark, hashes_of
 from hopbench.retrieval.fitted import FittedOn
 from hopbench.retrieval.strategies.label import Label
@@ -51,7 +51,7 @@ def write_preset(path: Path, plan: SweepPlan, best: Result, benchmarks: Mapping[
 
 
 def best_yaml(plan: SweepPlan, best: Result, tuned_on: Sequence[FittedOn] = ()) -> str:
-    """The winner as a file for `hopbench run --config`, with the sets that chose it unless its label names them."""
+    """Format the winner for `hopbench run --config`, with the sets that chose it unless its label names them."""
     build, content = best.candidate.build, plan.content
     flags = {
         "dataset": plan.report_on or plan.datasets[0],
@@ -71,7 +71,7 @@ def best_yaml(plan: SweepPlan, best: Result, tuned_on: Sequence[FittedOn] = ()) 
 
 
 def _models(content: SweepFile) -> dict[str, object]:
-    """The models by the flags of `run`."""
+    """List the models as flags of `run`."""
     judge = {
         "judge": content.judge,
         "judge_profile": content.judge_profile,

@@ -1,24 +1,53 @@
-"""How far a synthetic set may be trusted: does it order, tell apart and choose labels as real questions do?"""
+"""How far a synthetic set can be trusted: whether it orders, separates and chooses labels as real questions do."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 import numpy.typing as npt
 
-from hopbench.eval.compare.statistics import ALPHA, holm, sign_flip_p
 from hopbench.eval.metrics.registry import PRIMARY, rank_key
+from hopbench.eval.statistics import ALPHA, holm, sign_flip_p
+from hopbench.eval.trials.trial import batches, rank_batch
+from hopbench.eval.types import BenchmarkQuestion
+from hopbench.retrieval.index import Index
+from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.types import Counters, Ranking
 
+DEPTH = 10
 Floats = npt.NDArray[np.float64]
+
+
+def measured(
+    index: Index,
+    questions: Sequence[BenchmarkQuestion],
+    strategies: Mapping[str, Strategy],
+    begin: Callable[[str], None] = lambda label: None,
+) -> dict[str, Floats]:
+    """Measure all_gold@10 as label → (q,): 1 with all gold among the first ten, else 0, also for failures."""
+    parts = batches(index, [question.question for question in questions])
+    gold = {question.id: question.gold for question in questions}
+    values = {}
+    for label, strategy in strategies.items():
+        begin(label)
+        ranked = [each for part in parts for each in rank_batch(strategy, part, Counters())]
+        found = (gold[each.question_id].complete_in(_first_ten(each, index)) for each in ranked)
+        values[label] = np.fromiter(found, float, len(questions))
+    return values
+
+
+def _first_ten(ranking: Ranking, index: Index) -> frozenset[str]:
+    passages = dict.fromkeys(index.passage_of[hit.chunk_id] for hit in ranking.hits)
+    return frozenset(islice(passages, DEPTH))
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """A synthetic set beside real questions of the same corpus, over the same labels.
+    """Agreement of a synthetic set with real questions of the same corpus, over the same labels.
 
     `tau` is Kendall's tau-b of the labels' means; `verdicts` the share of the pairs of labels with the same verdict
     (better, worse or not distinguishable; Holm over all pairs of a set). `chosen` is the best label on the synthetic
@@ -63,7 +92,7 @@ def agreement(real: Mapping[str, Floats], synthetic: Mapping[str, Floats]) -> Ag
 
 
 def verdicts(values: Mapping[str, Floats]) -> dict[tuple[str, str], int]:
-    """For every two labels 1 where the first is better, −1 where it is worse, 0 where the questions cannot tell."""
+    """Decide every pair of labels: 1 where the first is better, −1 where it is worse, 0 where neither is."""
     pairs = list(combinations(sorted(values), 2))
     differences = [values[first] - values[second] for first, second in pairs]
     adjusted = holm([sign_flip_p(difference) for difference in differences])
@@ -74,5 +103,5 @@ def verdicts(values: Mapping[str, Floats]) -> dict[tuple[str, str], int]:
 
 
 def spread(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean, least and greatest over seeds."""
+    """Return mean, minimum and maximum over seeds."""
     return float(np.mean(values)), min(values), max(values)

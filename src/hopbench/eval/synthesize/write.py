@@ -1,34 +1,117 @@
-"""Writes a synthetic data set: a BEIR folder with a card, and the provenance of each question beside it."""
+"""Write a synthetic data set: a BEIR folder with a dataset card, and the provenance of each question."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.benchmarks.beir import write_benchmark
+from hopbench.eval.benchmarks.card import read_card
 from hopbench.eval.files import write_atomically
 from hopbench.eval.gold import Gold
-from hopbench.eval.synthesize.card import Origin, card
-from hopbench.eval.synthesize.evidence import Evidence
-from hopbench.eval.synthesize.hardness import Searched
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, Role
+from hopbench.retrieval.support.errors import InputError
 
+if TYPE_CHECKING:
+    from hopbench.eval.synthesize._difficulty import Searched
+    from hopbench.eval.synthesize._evidence import Evidence
+
+FIELD = "synthetic"
+STATEMENT = (
+    "Questions made by a program from this corpus, not asked by people. Measured on corpora with real questions "
+    "(docs/synthesize.md), such a set orders the labels much as real questions do and mostly chooses their winner; its "
+    "figures themselves are not those of real questions. `hopbench synthesize --check DIR` measures this on labelled "
+    "questions of your own."
+)
+_CARD = """\
+---
+pretty_name: {quoted_name}
+task_categories:
+- text-retrieval
+tags:
+- multi-hop
+- synthetic
+- beir
+hopbench:
+  role: {role}
+{field}:
+  by: {quoted_by}
+  seed: {seed}
+  corpus: {quoted_corpus}
+  corpus_digest: {quoted_digest}
+---
+# {name}
+
+{statement}
+
+{passages:,} passages of {corpus} and {questions:,} questions, made by HopBench from the passages alone ({by},
+seed {seed}). Role: **{role}**.
+
+| type | questions |
+| --- | --- |
+{types}
+
+`provenance.jsonl` has each question's path, the sentences it rests on, and which of their words it quotes, replaces and
+leaves out. No strategy sees it.
+
+{dropped}
+"""
 LEVELS = ("none", "some", "all")
 PROVENANCE = "provenance.jsonl"
 """Path and sentences of each question. No loader reads it, so no strategy sees it."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """The origin of a synthetic set, for its dataset card."""
+
+    corpus: str
+    corpus_digest: str
+    by: str
+    seed: int
+    role: Role
+    dropped: Mapping[str, int]
+
+
+def card(name: str, passages: int, types: Mapping[str, int], origin: Origin) -> str:
+    """Make the text of README.md."""
+    dropped = "; ".join(f"{reason}: {count:,}" for reason, count in sorted(origin.dropped.items()) if count)
+    # A folder may be called "notes: 2024": in quotation marks, JSON's texts are YAML's.
+    texts = {"name": name, "by": origin.by, "corpus": origin.corpus, "digest": origin.corpus_digest}
+    return _CARD.format(
+        **texts,
+        **{f"quoted_{field}": json.dumps(text, ensure_ascii=False) for field, text in texts.items()},
+        field=FIELD,
+        role=origin.role,
+        seed=origin.seed,
+        statement=STATEMENT,
+        passages=passages,
+        questions=sum(types.values()),
+        types="\n".join(f"| {kind} | {count:,} |" for kind, count in sorted(types.items())),
+        dropped=f"Left out while it was made: {dropped}." if dropped else "",
+    )
+
+
+def statements_of(folder: Path | None) -> list[str]:
+    """Return what a report must say about the data set in `folder`: the statement of trust for a synthetic set."""
+    try:
+        return [STATEMENT] if folder is not None and FIELD in read_card(folder) else []
+    except InputError:  # a README of the user's own documents, which need not be a card
+        return []
+
+
 def benchmark_of(corpus: Benchmark, evidence: Evidence, made: Sequence[Searched], role: Role = "report") -> Benchmark:
-    """The corpus with the questions that were made, named s00000 and so on."""
+    """Make the benchmark: the corpus with the questions, named s00000 and so on."""
     asked = tuple(_question(number, each, evidence) for number, each in enumerate(made))
     return Benchmark(synthetic_name(corpus), corpus.passages, asked, role)
 
 
 def synthetic_name(corpus: Benchmark) -> str:
-    """The name of a set made from a corpus, before it has a folder."""
+    """Name a set made from a corpus, before it has a folder."""
     return f"{corpus.name}-synthetic"
 
 
@@ -55,7 +138,7 @@ def write_synthetic(
 
 
 def provenance(each: Searched, evidence: Evidence) -> dict[str, Any]:
-    """The path of a question, the sentences it rests on, and what of their words it quotes, replaces or leaves out."""
+    """Describe a question's path, the sentences it rests on, and the words it quotes, replaces or leaves out."""
     wording, draft = each.wording, each.wording.draft
 
     def passage(chunk: int) -> str:

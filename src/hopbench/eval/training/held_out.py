@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from hopbench.eval.compare import mean_ci
+from hopbench.eval.statistics import mean_ci
 from hopbench.eval.training.examples import TrainingExample, parts_of
 from hopbench.eval.training.trainer import Trainer
 

@@ -1,26 +1,90 @@
-"""The identity of a trial: everything that decides its outcome, and the digest under which it is stored."""
+"""The identity of a trial: everything that decides its outcome, code included, and its digest."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
 
-from hopbench.eval.trials.version import code_version, plugin_settings
+from hopbench.eval.metrics import metric_code
 from hopbench.retrieval.llm.endpoint import Asked
+from hopbench.retrieval.plugins.code import PluginCode, PluginSettings, code_of, settings_of, unreadable_lines
 
 if TYPE_CHECKING:
     from hopbench.retrieval.context import Budget
     from hopbench.retrieval.index import Index
     from hopbench.retrieval.strategies.base import Strategy
 
+_ROOT = Path(__file__).resolve().parents[2]
 ID_LENGTH = 16
 
 
+def _sources() -> list[Path]:
+    """The source and learned weights that compute rankings and scores (not reports, flows or docs)."""
+    core, metrics = _ROOT / "retrieval", _ROOT / "eval" / "metrics"
+    files = [
+        *core.rglob("*.py"),
+        *core.rglob("weights.json"),
+        *metrics.rglob("*.py"),
+        _ROOT / "eval" / "trials" / "trial.py",
+    ]
+    return sorted(files)
+
+
+@cache
+def code_version(*, weights: bool = True) -> str:
+    """Return the release and a digest of the source that computes rankings and scores, with or without learned weights.
+
+    Weights say without which weights they were learned: else no training could give the bytes of those that ship.
+    """
+    digest = hashlib.sha256()
+    for file in _sources():
+        if file.suffix == ".json" and not weights:
+            continue
+        digest.update(file.relative_to(_ROOT).as_posix().encode() + b"\0" + file.read_bytes())
+    return f"{version('hopbench')}+{digest.hexdigest()[:12]}"
+
+
+@cache
+def source_digests() -> Mapping[str, str]:
+    """Digest each of those files, so that two versions can be compared file by file."""
+    return {
+        file.relative_to(_ROOT).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()[:12] for file in _sources()
+    }
+
+
+def plugins_of(strategy: Strategy) -> tuple[PluginCode, ...]:
+    """List the plug-ins that a strategy comes from; none for a built-in strategy."""
+    found = (code for kind in strategy.implementations() for code in code_of(kind))
+    return tuple({code.distribution: code for code in found}.values())
+
+
+def plugin_settings(strategy: Strategy, metrics: Iterable[str] = ()) -> PluginSettings:
+    """Make the part of a trial's key that names its plug-ins: those that rank, and those that score every trial.
+
+    `metrics` are names of further metrics that score this trial. Empty where everything is built in.
+    """
+    return settings_of([*plugins_of(strategy), *metric_code(metrics)])
+
+
+def plugin_code(strategies: Iterable[Strategy]) -> dict[str, str]:
+    """Collect version and digest of every plug-in that these strategies use, by distribution."""
+    used = (plugin_settings(strategy).get("plugins", {}) for strategy in strategies)
+    return dict(sorted({name: code for codes in used for name, code in codes.items()}.items()))
+
+
+def plugin_warnings(strategies: Iterable[Strategy]) -> list[str]:
+    """List warnings about the plug-ins that these strategies use, and those that score every trial."""
+    return unreadable_lines([*metric_code(), *(plugin for one in strategies for plugin in plugins_of(one))])
+
+
 class ReaderSettings(Asked):
-    """Who answers the questions: the model and the version of the prompt."""
+    """The reader: its model and the version of its prompt."""
 
     llm: str
     prompt: str
@@ -48,7 +112,7 @@ class JudgingSettings(JudgeModel, JudgeEmbedder):
 
 
 class JudgeSettings(JudgingSettings):
-    """Who judges a trial; `repeats` is how many scores each question gets."""
+    """The judge of a trial; `repeats` is how many scores each question gets."""
 
     repeats: int
 
@@ -65,7 +129,7 @@ class Variations(ReadingSettings, total=False):
 
     `label` is a run's name for the strategy. `latency` and `ragas`: measured too. `repeat` tells equal trials apart.
     `batch`: questions in a batch, which decides the number of round trips. `night`: the nightly run that did it.
-    `metrics`: those measured beside the ones that run by default.
+    `metrics`: those measured in addition to the default ones.
     """
 
     label: str
@@ -122,7 +186,7 @@ class TrialKey:
         parameters: Mapping[str, object] | None = None,
         **variations: Unpack[Variations],
     ) -> TrialKey:
-        """The key of a strategy's trial on these questions; `parameters` default to the strategy's own identity."""
+        """Make the key of a strategy's trial on these questions; `parameters` default to the strategy's identity."""
         varied: dict[str, object] = {"model": index.services.model, **variations}
         settings: TrialSettings = {
             "strategy": strategy.name,

@@ -1,8 +1,11 @@
-"""What one question costs when it is asked alone: its latency, and its pace beside a yardstick.
+"""The latency of single questions, and their pace relative to a fixed reference computation.
 
 Latency is wall time, and on a busy machine most of it is waiting. To tell slower code from a busier machine, each call
-is timed between two runs of a fixed reference computation (`trials.yardstick`): the label's *pace* is the median
-ratio of the two, which a slower machine leaves as it is.
+is timed between two runs of a reference computation (the yardstick): the label's *pace* is the median ratio of the two,
+which a slower machine leaves unchanged.
+
+The yardstick resembles a strategy's work and is fixed: it uses none of the project's own code, which may itself become
+slower, and nothing of the corpus. Raise `YARDSTICK_VERSION` with any change: paces of two versions are not compared.
 """
 
 from __future__ import annotations
@@ -11,15 +14,15 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from itertools import pairwise
 from statistics import fmean, median
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from hopbench.eval.trials.ranking import rank_batch
-from hopbench.eval.trials.yardstick import VERSION, yardsticks
+from hopbench.eval.trials.trial import rank_batch
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.types import DETAILED, Counters, Question, Ranking
 
@@ -28,15 +31,46 @@ if TYPE_CHECKING:
 
     from hopbench.retrieval.strategies.base import Strategy
 
+YARDSTICK_VERSION = 1
+_WORDS = [f"w{number % 700}" for number in range(3000)]
+_ROWS, _WIDTH, _PRODUCTS, _BEST = 1024, 256, 8, 100
 LATENCY_QUESTIONS = 50
-MOST_ROUNDS = 30
+MAX_ROUNDS = 30
 WAITS = "/proc/thread-self/schedstat"
+
+
+def yardsticks(store: Any) -> dict[str, Callable[[], object]]:
+    """`yardstick`, about a millisecond in this process; and where the graph is on a server, its `engine`."""
+    engine = getattr(store, "reference", None)
+    return {"yardstick": reference, **({} if engine is None else {"engine": engine})}
+
+
+def reference() -> tuple[list[tuple[str, int]], list[int]]:
+    """Count and sort words, as Python does it, then rank rows by a product with a vector, as NumPy and BLAS do it."""
+    counts: dict[str, int] = {}
+    for word in _WORDS:
+        counts[word] = counts.get(word, 0) + len(word)
+    first = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    rows, vectors = _arrays()
+    best: list[int] = []
+    for vector in vectors:
+        scores = rows @ vector
+        chosen = np.argpartition(-scores, _BEST)[:_BEST]
+        best = chosen[np.lexsort((chosen, -scores[chosen]))].tolist()
+    return first, best
+
+
+@cache
+def _arrays() -> tuple[Any, Any]:
+    generator = np.random.default_rng(0)
+    rows = generator.standard_normal((_ROWS, _WIDTH), dtype=np.float32)
+    return rows, generator.standard_normal((_PRODUCTS, _WIDTH), dtype=np.float32)
 
 
 class Clock:
     """Times calls of this thread: wall time, and its own time, without what it waited for a free processor.
 
-    Linux tells that wait (`schedstat`'s second number, nanoseconds); elsewhere own time is wall time.
+    Linux reports that wait (the second number of `schedstat`, in nanoseconds); elsewhere own time is wall time.
     """
 
     def __init__(self, waits: str | None = None) -> None:
@@ -44,7 +78,7 @@ class Clock:
         self._file: int | None = None
 
     def __enter__(self) -> Self:
-        """Open what tells the waits of the calling thread."""
+        """Open the file that reports the waits of the calling thread."""
         with suppress(OSError):
             self._file = os.open(self._path, os.O_RDONLY)
         return self
@@ -55,15 +89,15 @@ class Clock:
             os.close(self._file)
 
     @property
-    def tells_waits(self) -> bool:
-        """Whether own time is more than wall time under another name."""
+    def measures_waits(self) -> bool:
+        """Whether own time differs from wall time."""
         return self._file is not None
 
     def time(self, call: Callable[[], object]) -> tuple[float, float]:
         """Milliseconds of one call: wall time and own time."""
-        waited, begun = self._waited(), time.perf_counter()
+        waited, started = self._waited(), time.perf_counter()
         call()
-        wall = (time.perf_counter() - begun) * 1000
+        wall = (time.perf_counter() - started) * 1000
         return wall, max(wall - (self._waited() - waited) / 1e6, 1e-3)
 
     def _waited(self) -> int:
@@ -79,13 +113,13 @@ def measure_latency(
     answered_only: bool = False,
     explained: bool = False,
 ) -> dict[str, float]:
-    """Milliseconds of single calls, warm, on 50 seeded questions; nothing is shared with other calls.
+    """Measure milliseconds of single calls, warm, on 50 seeded questions; nothing is shared with other calls.
 
-    With `answered_only`, a call that fails has no latency: how soon an endpoint refuses says nothing of how fast it
-    ranks. With `explained`, what the scores of the first 20 hits are made of is read as well.
+    With `answered_only`, a call that fails has no latency: how soon an endpoint refuses says nothing about how fast it
+    ranks. With `explained`, the components of the first 20 hits are read as well.
 
-    BLAS has one thread meanwhile: two would wait for each other wherever a processor is taken, 7 ms for a product of
-    .1 ms, and so measure the machine's load.
+    BLAS uses one thread here: two would wait for each other whenever a processor is busy, 7 ms for a product of 0.1 ms,
+    and so measure the machine's load.
     """
     taken: dict[str, float] = {}
     with threadpool_limits(1, "blas"), Clock() as clock:
@@ -122,23 +156,23 @@ def measure_paced(
     own: list[float] = []
     with threadpool_limits(1, "blas"), Clock() as clock:
         measures: Mapping[str, Callable[[], object]] = yardsticks(index.store)
-        beside: dict[str, list[float]] = {name: [] for name in measures}
+        yardstick_ms: dict[str, list[float]] = {name: [] for name in measures}
         rounds = 1
         for question in _warm(_sample(questions, seed)):
             wall, alone = clock.time(_asking(strategy, index, question))
-            if not taken and not clock.tells_waits:
+            if not taken and not clock.measures_waits:
                 rounds = _rounds(wall, clock.time(measures["yardstick"])[0])
             for name, measure in measures.items():
-                beside[name].append(_each(clock, measure, rounds if name == "yardstick" else 1))
+                yardstick_ms[name].append(_each(clock, measure, rounds if name == "yardstick" else 1))
             taken[question.id] = wall
             own.append(alone)
-    return taken, pace(own[1:], beside) if taken else {}
+    return taken, pace(own[1:], yardstick_ms) if taken else {}
 
 
-def pace(own: Sequence[float], beside: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """The pace of n calls; `beside` has each yardstick's n + 1 times, before the first call and after every one."""
-    figures = {"version": float(VERSION), "own_ms": round(median(own), 4)}
-    for name, times in beside.items():
+def pace(own: Sequence[float], yardstick_ms: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """The pace of n calls; `yardstick_ms` has n + 1 times of each yardstick: before the first call and after each."""
+    figures = {"version": float(YARDSTICK_VERSION), "own_ms": round(median(own), 4)}
+    for name, times in yardstick_ms.items():
         around = [fmean(pair) for pair in pairwise(times)]
         figures[f"{name}_ms"] = round(median(times), 4)
         figures[f"to_{name}"] = round(median(call / yard for call, yard in zip(own, around, strict=True)), 4)
@@ -146,8 +180,8 @@ def pace(own: Sequence[float], beside: Mapping[str, Sequence[float]]) -> dict[st
 
 
 def _rounds(call_ms: float, yardstick_ms: float) -> int:
-    """How often the yardstick runs at a time: where waits are not told it must be as long as a call to meet as many."""
-    return max(1, min(MOST_ROUNDS, round(call_ms / yardstick_ms)))
+    """How often the yardstick runs at a time: without measured waits it must last as long as a call."""
+    return max(1, min(MAX_ROUNDS, round(call_ms / yardstick_ms)))
 
 
 def _each(clock: Clock, measure: Callable[[], object], rounds: int) -> float:
@@ -169,5 +203,5 @@ def _sample(questions: Sequence[Question], seed: int) -> list[Question]:
 
 
 def _warm(sample: Sequence[Question]) -> list[Question]:
-    """The first question is asked twice: once to warm up."""
+    """Repeat the first question, to warm up."""
     return [*sample[:1], *sample]

@@ -6,10 +6,13 @@
             ledger.put(record)
         record = ledger.get(key.id)
 
-One SQLite file in WAL mode: a killed process loses at most the trial it was doing, readers never wait for a writer. It
-is the source of truth about trials: MLflow's runs are written from it.
+One SQLite file in WAL mode: a killed process loses at most the trial it was running, and readers never wait for a
+writer. It is the source of truth about trials: MLflow's runs are written from it.
 
-A trial whose row is damaged is moved to the table `set_aside`, reported, and done again; a file whose structure is
+A claim lasts as long as its owner holds the lock on its file, which the operating system releases however the process
+ends. So the claim of a killed process can be taken over at once, and that of a suspended process never is.
+
+A trial whose row is damaged is moved to the table `set_aside`, reported, and run again; a file whose structure is
 damaged is set aside when it is opened, and every readable row goes into a new one.
 """
 
@@ -18,6 +21,8 @@ from __future__ import annotations
 import fcntl
 import io
 import json
+import os
+import secrets
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,18 +31,141 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.trials.claims import Claims, immediate
-from hopbench.eval.trials.ledger_file import COLUMNS, connected, heal_damaged
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.locking import open_lock
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.support.resources import exhausted
-from hopbench.retrieval.support.sqlite_files import SEAL, is_damage, seal
+from hopbench.retrieval.support.sqlite_files import MAGIC, SEAL, damage, heal, is_damage, lenient, seal
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from hopbench.eval.trials.key import TrialSettings
+
+VERSION = 3
+WAIT_SECONDS = 60.0
+_TABLES = """
+CREATE TABLE IF NOT EXISTS trials (
+    trial_id TEXT PRIMARY KEY, settings TEXT NOT NULL, metrics TEXT NOT NULL, questions BLOB NOT NULL,
+    failures INTEGER NOT NULL, seconds REAL NOT NULL, started REAL NOT NULL, ended REAL NOT NULL,
+    costs TEXT NOT NULL DEFAULT '{}', seal INTEGER
+) STRICT;
+CREATE TABLE IF NOT EXISTS set_aside (
+    trial_id TEXT NOT NULL, found REAL NOT NULL, reason TEXT NOT NULL, settings BLOB, questions BLOB
+) STRICT;
+CREATE TABLE IF NOT EXISTS claims (trial_id TEXT PRIMARY KEY, owner TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS sweeps (sweep_id TEXT PRIMARY KEY, started REAL NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS champions (
+    benchmark_digest TEXT PRIMARY KEY, trial_id TEXT NOT NULL, label TEXT NOT NULL, run_id TEXT NOT NULL,
+    created REAL NOT NULL
+) STRICT;
+"""
+COLUMNS = ("settings", "metrics", "questions", "failures", "seconds", "started", "ended", "costs")
+
+
+@contextmanager
+def immediate(connection: sqlite3.Connection) -> Iterator[None]:
+    """Open a transaction that is the only writer from its first statement on."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+class Claims:
+    """The claims of one process on the trials of a ledger; `folder` holds a locked file for each living owner."""
+
+    def __init__(self, connection: sqlite3.Connection, folder: Path) -> None:
+        self._connection = connection
+        self._folder = folder
+        self.owner = f"{os.getpid()}-{secrets.token_hex(4)}"
+        self._lock = open_lock(folder / self.owner)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def take(self, trial_id: str) -> bool:
+        """Claim the trial; False if it is finished or claimed by another living process."""
+        with immediate(self._connection):
+            if self._connection.execute("SELECT 1 FROM trials WHERE trial_id = ?", (trial_id,)).fetchone():
+                return False
+            row = self._connection.execute("SELECT owner FROM claims WHERE trial_id = ?", (trial_id,)).fetchone()
+            if row is not None and row[0] != self.owner and alive(self._folder / row[0]):
+                return False
+            self._connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (trial_id, self.owner))
+            return True
+
+    def close(self) -> None:
+        """Release all claims."""
+        with immediate(self._connection):
+            self._connection.execute("DELETE FROM claims WHERE owner = ?", (self.owner,))
+        (self._folder / self.owner).unlink(missing_ok=True)
+        self._lock.close()
+
+
+def alive(owner: Path) -> bool:
+    """Whether the process that owns this file is alive; the file of a dead one is removed."""
+    try:
+        with owner.open("r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    owner.unlink(missing_ok=True)
+    return False
+
+
+def unreadable(path: Path) -> list[str]:
+    """List the ids of trials whose rows are damaged, without changing the file."""
+    with closing(lenient(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True))) as connection:
+        if SEAL not in [row[1] for row in connection.execute("PRAGMA table_info(trials)")]:
+            return []
+        rows = connection.execute(f"SELECT {SEAL}, trial_id, {', '.join(COLUMNS)} FROM trials")
+        return [str(row[1]) for row in rows if row[0] != seal(row[2:])]
+
+
+def heal_damaged(path: Path, owners: Path) -> None:
+    """Replace a damaged ledger by its readable rows. Raises InputError while another process uses it."""
+    reason = damage(path) if path.is_file() and _begins(path) == MAGIC else None
+    if reason is None:
+        return
+    if any(alive(owner) for owner in owners.iterdir() if owner.name != "open"):
+        raise InputError(
+            f"{path}: the trial ledger is damaged ({reason}), and another process is using it: wait for it to end, "
+            "then run the same command again, which keeps every readable row"
+        )
+    heal(path, "other trials are run again when needed")
+
+
+def _begins(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(MAGIC))
+
+
+def connected(path: Path) -> sqlite3.Connection:
+    """Connect to the file, which is created if missing. Raises InputError for a file of another version."""
+    # Prefect may run a flow's body in another thread than the one that opened the ledger.
+    connection = sqlite3.connect(path, WAIT_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        _prepare(lenient(connection), path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    """Create the tables of a new file; refuse a file of another version."""
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version not in (0, VERSION):
+        raise InputError(f"{path}: is of another HopBench (version {version}, not {VERSION}): move it away")
+    if version == VERSION:
+        return
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
 @dataclass(frozen=True)
@@ -82,7 +210,7 @@ class Ledger:
     def open(cls, path: Path) -> Iterator[Ledger]:
         """Open or create the ledger; a damaged one is healed first.
 
-        Raises InputError when the file is none, of a newer HopBench, or damaged while others are at work in it.
+        Raises InputError when the file is none, of another version, or damaged while other processes use it.
         """
         owners = path.with_name(f"{path.name}-owners")
         try:
@@ -102,7 +230,7 @@ class Ledger:
             raise InputError(f"{path}: the trial ledger cannot be used: {error}: {remedy}") from error
 
     def get(self, name: str) -> TrialRecord | None:
-        """The trial of that id, if it is finished; a damaged one is set aside and counts as not finished."""
+        """Look up a finished trial by id; a damaged one is set aside and counts as not finished."""
         query = f"SELECT {', '.join(COLUMNS)}, {SEAL} FROM trials WHERE trial_id = ?"
         row = self._connection.execute(query, (name,)).fetchone()
         if row is None:
@@ -124,10 +252,10 @@ class Ledger:
                 (time.time(), reason, name),
             )
             self._connection.execute("DELETE FROM trials WHERE trial_id = ?", (name,))
-        notice(f"trial {name} in the ledger does not read ({reason}): set aside there, and done again when needed")
+        notice(f"trial {name} in the ledger does not read ({reason}): set aside there, and run again when needed")
 
     def damaged(self) -> list[str]:
-        """Check every trial; the ids of the damaged ones, which are set aside."""
+        """Check every trial, set damaged ones aside, and return their ids."""
         names = [row[0] for row in self._connection.execute("SELECT trial_id FROM trials ORDER BY rowid").fetchall()]
         return [name for name in names if self.get(name) is None]
 
@@ -179,7 +307,7 @@ class Ledger:
         self._connection.execute("INSERT OR REPLACE INTO champions VALUES (?, ?, ?, ?, ?)", values)
 
     def champion_of(self, benchmark_digest: str) -> Champion | None:
-        """The champion of a benchmark, if one was named."""
+        """Look up the champion of a benchmark, if one was named."""
         query = "SELECT * FROM champions WHERE benchmark_digest = ?"
         row = self._connection.execute(query, (benchmark_digest,)).fetchone()
         return None if row is None else Champion(*row)

@@ -1,4 +1,4 @@
-"""traces.parquet: what strategies noted question by question, and the context that a reader got."""
+"""traces.parquet: the strategies' notes on each question, and the context that a reader gets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TRACES_FILE = "traces.parquet"
 
 
 def mean_counts(trial: TrialOutcome) -> dict[str, float]:
-    """The mean of every number that the strategy noted, over the questions for which it noted that number."""
+    """Average every number that the strategy noted, over the questions with that number."""
     values: dict[str, list[float]] = {}
     for notes in trial.notes.values():
         for name, value in notes.items():
@@ -42,7 +42,7 @@ class TraceRow(TypedDict):
 
 
 def trace_row(label: str, ranking: PassageRanking, notes: Mapping[str, object]) -> TraceRow:
-    """One question's row: `trace` is the notes as JSON; tokens are counted as the reading budget counts them.
+    """Make one question's row: `trace` is the notes as JSON; tokens are counted as in the reading budget.
 
     `context_ids` are the passages that the reader gets, in reading order; `context_tokens` the whole context's tokens,
     among them the `block_tokens` of the block that a strategy puts before the passages.
@@ -58,7 +58,7 @@ def trace_row(label: str, ranking: PassageRanking, notes: Mapping[str, object]) 
 
 
 def traces_table(trials: Mapping[str, TrialOutcome]) -> pd.DataFrame:
-    """A row per question × label, in the order of questions.parquet's labels."""
+    """Make a row per question × label, in the order of questions.parquet's labels."""
     import pandas as pd
 
     rows = [
@@ -70,13 +70,13 @@ def traces_table(trials: Mapping[str, TrialOutcome]) -> pd.DataFrame:
 
 
 def write_traces(table: pd.DataFrame, out: Path) -> Path:
-    """Write traces.parquet, whole or not at all."""
+    """Write traces.parquet atomically."""
     write_table(out / TRACES_FILE, table, "zstd")
     return out / TRACES_FILE
 
 
 def plain(value: object) -> object:
-    """numpy's scalars and arrays, mappings and tuples as JSON has them."""
+    """Convert NumPy scalars and arrays, mappings and tuples to JSON's types."""
     if isinstance(value, Mapping):
         return dict(value)
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else list(value)  # type: ignore[call-overload]

@@ -1,30 +1,66 @@
-"""A trial: one strategy over all questions of a benchmark, with what it cost; a failure is a row with its reason."""
+"""A trial: one strategy over all questions, whole or in units that workers share, with its cost.
+
+A question that cannot be ranked becomes a row with the reason.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.trials.ranking import rank_after_failure
 from hopbench.eval.types import PassageRanking
 from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.collector import collector_paused
+from hopbench.retrieval.support.errors import HopBenchError
+from hopbench.retrieval.support.resources import exhausted
 from hopbench.retrieval.support.timing import once_apart
 from hopbench.retrieval.types import DETAILED, Counters, Hit, Question, Ranking, scored
 
-BATCH = 1000  # questions
+if TYPE_CHECKING:
+    from hopbench.retrieval.context import Budget
+    from hopbench.retrieval.index import Batch
+    from hopbench.retrieval.strategies.base import Strategy
+
+BATCH_SIZE = 1000  # questions
+
+
+def rank_batch(strategy: Strategy, batch: Batch, counters: Counters) -> list[Ranking]:
+    """Rank a batch and add its cost to `counters`; where it fails, rank each of its questions alone.
+
+    A question that fails alone gets an empty ranking with the failure. Raises HopBenchError, and errors that would stop
+    every question, such as a full disk.
+    """
+    spent = Counters()
+    try:
+        rankings = strategy.rank(batch, spent)
+    except Exception as error:  # a strategy may raise anything
+        return rank_after_failure(error, strategy, batch, counters)
+    counters.add(spent)
+    return rankings
+
+
+def rank_after_failure(error: Exception, strategy: Strategy, batch: Batch, counters: Counters) -> list[Ranking]:
+    """Rank the questions of a batch one by one after the whole failed with `error` (see `rank_batch`)."""
+    if isinstance(error, HopBenchError):
+        raise error
+    if len(batch.questions) == 1:
+        if (lacking := exhausted(error)) is not None:
+            raise lacking from error  # nothing that this question caused
+        return [Ranking(batch.questions[0].id, failure=f"{type(error).__name__}: {error}")]
+    singles = [Batch(batch.index, [question]) for question in batch.questions]
+    return [ranking for single in singles for ranking in rank_batch(strategy, single, counters)]
 
 
 @dataclass
 class TrialOutcome:
-    """What a trial found and spent. `hits` (the first 20), `notes` and the sampled `latency_ms` are by question id.
+    """The results and costs of a trial. `hits` (the first 20), `notes` and the sampled `latency_ms` are by question id.
 
-    `seconds` are those of the questions; what was done once for the index on the way is in `once_seconds`.
-    `pace` is the latency beside the yardstick, see `hopbench.eval.trials.latency.measure_paced`.
+    `seconds` are those of the questions; work done once for the index is in `once_seconds`. `pace` is the latency
+    relative to the yardstick, see `hopbench.eval.trials.latency.measure_paced`.
     """
 
     label: str
@@ -56,17 +92,17 @@ def batches(index: Index, questions: Sequence[Question], size: int | None = None
 
     `processes` is how many processes may divide a batch among themselves (`Batch`).
     """
-    size = min(size or BATCH, BATCH)
+    size = min(size or BATCH_SIZE, BATCH_SIZE)
     parts = (questions[begin : begin + size] for begin in range(0, len(questions), size))
     return [Batch(index, part, processes=processes) for part in parts]
 
 
 def prepare(parts: Sequence[Batch]) -> float:
     """Compute what all trials share (question vectors, BM25 and dense candidates); returns the seconds it took."""
-    begun = time.perf_counter()
+    started = time.perf_counter()
     for batch in parts:
         _ = batch.dense, batch.lexical
-    return time.perf_counter() - begun
+    return time.perf_counter() - started
 
 
 @dataclass
@@ -91,7 +127,7 @@ class Trial:
     def run(self) -> None:
         """Rank all questions. Raises only what stops every question (a lost store, a bad parameter)."""
         for batch in self.parts:
-            begun, spent = time.perf_counter(), Counters()
+            started, spent = time.perf_counter(), Counters()
             # As `rank_batch` does, which would be one more frame in every traceback from a strategy.
             with once_apart() as once:
                 try:
@@ -101,7 +137,7 @@ class Trial:
                     rankings = rank_after_failure(error, self.strategy, batch, self.outcome.counters)
                 else:
                     self.outcome.counters.add(spent)
-            self.outcome.seconds += time.perf_counter() - begun - once.seconds
+            self.outcome.seconds += time.perf_counter() - started - once.seconds
             self.outcome.once_seconds += once.seconds
             for ranking in rankings:
                 self.outcome.add(ranking, batch.index, self.budget)
@@ -136,3 +172,53 @@ def to_passages(ranking: Ranking, index: Index, budget: Budget) -> PassageRankin
         context_parts=tuple(parts),
         graph_context=parts[0] if ranking.graph_context and parts else "",
     )
+
+
+@dataclass(frozen=True, order=True)
+class Unit:
+    """The work of one worker at a time: batch number `part` of a label's questions."""
+
+    part: int
+    label: str
+
+    @property
+    def title(self) -> str:
+        """What Prefect shows."""
+        return f"trial {self.label} batch {self.part}"
+
+
+@dataclass(frozen=True)
+class UnitOutcome:
+    """The outcome of a unit; `shared_seconds` is the time it spent on what all labels share in its batch."""
+
+    outcome: TrialOutcome
+    shared_seconds: float
+
+
+def run_unit(unit: Unit, strategy: Strategy, batch: Batch, budget: Budget) -> UnitOutcome:
+    """Rank one batch with one strategy."""
+    known = "dense" in vars(batch) and "lexical" in vars(batch)
+    shared = 0.0 if known else prepare([batch])
+    return UnitOutcome(run_trial(unit.label, strategy, [batch], budget), shared)
+
+
+def merged(outcomes: Sequence[UnitOutcome]) -> TrialOutcome:
+    """One label's units, in the order of their batches, as one trial: the same as from a single worker."""
+    first = outcomes[0].outcome
+    whole = TrialOutcome(first.label, first.strategy, first.parameters)
+    for part in (each.outcome for each in outcomes):
+        whole.rankings.update(part.rankings)
+        whole.hits.update(part.hits)
+        whole.notes.update(part.notes)
+        whole.counters.add(part.counters)
+        whole.seconds += part.seconds
+        whole.once_seconds += part.once_seconds
+    return whole
+
+
+def shared_seconds(outcomes: Mapping[Unit, UnitOutcome]) -> float:
+    """The time for what all labels share, each batch counted once, though several workers may have computed it."""
+    by_part: dict[int, float] = {}
+    for unit, done in outcomes.items():
+        by_part[unit.part] = max(by_part.get(unit.part, 0.0), done.shared_seconds)
+    return sum(by_part.values())

@@ -84,7 +84,7 @@ class Corpus:
 
         Raises InputError where nothing links, and for a folder that holds something.
         """
-        from hopbench.eval.synthesize.recipe import TYPES, Recipe
+        from hopbench.eval.synthesize.generate import TYPES, Recipe
         from hopbench.flows.orchestration.progress import NoProgress
         from hopbench.flows.studies.synthesize.make import MakeOptions, synthesize_opened
 

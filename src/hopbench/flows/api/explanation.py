@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.explain import linked_entities
-from hopbench.eval.report.traversal import traversal
-from hopbench.eval.report.traversal_svg import draw
+from hopbench.eval.report.traversal import draw, traversal
 from hopbench.flows.explain.as_json import explanation_json
 from hopbench.flows.explain.words import fate_words, path_words, rank_words
 from hopbench.retrieval.retriever import LEFT

@@ -21,7 +21,7 @@ from hopbench.eval.explain import (
     stated,
 )
 from hopbench.eval.files import write_atomically
-from hopbench.eval.runs.foreign import recorded, stored_rankings
+from hopbench.eval.runs.external import recorded, stored_rankings
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.flows.graph.build import open_index
 from hopbench.flows.run.folder import RunFolder
@@ -109,8 +109,7 @@ class Target:
 
     def draw(self, examiner: Examiner, file: Path) -> None:
         """Write the picture of a label's traversal."""
-        from hopbench.eval.report.traversal import traversal
-        from hopbench.eval.report.traversal_svg import draw
+        from hopbench.eval.report.traversal import draw, traversal
 
         linked = {link.entity for link in linked_entities(self.batch)}
         picture = draw(traversal(self.question, examiner.answer, self.names, linked))

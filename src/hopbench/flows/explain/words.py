@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hopbench.eval.explain import Examiner, Fate, HelpfulChange, RankedPassage, Rival
-from hopbench.eval.explain.wording import Name
+from hopbench.eval.explain.answers import Name
 from hopbench.eval.gold import Gold
 from hopbench.eval.metrics.built_in import MAX_HOPS
 from hopbench.retrieval.types import Step

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from hopbench.eval.benchmarks import load_triples
-from hopbench.eval.graph_quality.ceilings import LinkingRecall, linking_recall
-from hopbench.eval.graph_quality.extraction import Agreement, agreement
+from hopbench.eval.graph_quality import Agreement, LinkingRecall, agreement, linking_recall
 from hopbench.flows.graph.build import built_graph, open_index
 from hopbench.flows.orchestration.flow_run import open_runtime
 from hopbench.flows.orchestration.progress import Progress, ProgressSteps

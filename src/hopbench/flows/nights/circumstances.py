@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.trials.version import plugins_of, source_digests
+from hopbench.eval.trials.key import plugins_of, source_digests
 
 if TYPE_CHECKING:
     from hopbench.eval.runs.evaluate import Evaluation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.compare import limit
+from hopbench.eval.statistics import limit
 from hopbench.flows.nights.latency import lines as latency_lines
 from hopbench.flows.nights.verdict import Verdict, as_dict, describe
 from hopbench.flows.orchestration.events import NIGHTLY, changed_champion, emit, resource_name

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from hopbench.eval.compare import BREAKDOWN_RESAMPLES, RESAMPLES, Comparison, PairResult, compare, limit
+from hopbench.eval.compare import BREAKDOWN_RESAMPLES, Comparison, PairResult, compare
 from hopbench.eval.metrics import PRIMARY, ragas_metrics
+from hopbench.eval.statistics import RESAMPLES, limit
 from hopbench.flows.nights.circumstances import changed, circumstances
 from hopbench.flows.nights.history import NightlyRecord
 from hopbench.flows.nights.latency import Latencies, Slower

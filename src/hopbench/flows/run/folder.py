@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hopbench.eval.runs.finished import FinishedRun
+from hopbench.eval.runs.files import FinishedRun
 from hopbench.eval.types import Benchmark
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.answering.reading import judged_figures
 from hopbench.eval.metrics import with_coverage
+from hopbench.eval.runs.files import StrategyEntry, figure
 from hopbench.eval.runs.results import comparisons, results
-from hopbench.eval.runs.schema import StrategyEntry, figure
 from hopbench.eval.runs.targets import TargetResult, check_targets
 from hopbench.flows.run.descriptions import label_note, source_tags
 from hopbench.flows.run.judged_questions import write_judged

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.trials.version import code_version
+from hopbench.eval.trials.key import code_version
 from hopbench.flows.orchestration.pages import REPORT
 from hopbench.flows.run.descriptions import parent_name, run_note, source_tags
 from hopbench.flows.run.tags import common_tags, targets_tag

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hopbench.eval.trials.batch_work import Unit, UnitOutcome, merged, shared_seconds
+from hopbench.eval.trials.trial import Unit, UnitOutcome, merged, shared_seconds
 from hopbench.flows.orchestration.task_pool import TaskPool, drop_context, share_context
 from hopbench.flows.run.worker import RunContext, RunJob, code_here
 from hopbench.flows.settings.options import RunOptions

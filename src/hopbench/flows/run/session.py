@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.synthesize.card import statements_of
+from hopbench.eval.synthesize.write import statements_of
+from hopbench.eval.trials.key import plugin_warnings
 from hopbench.eval.trials.trial import prepare
-from hopbench.eval.trials.version import plugin_warnings
 from hopbench.flows.orchestration.progress import Progress, ProgressSteps
 from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.orchestration.steps import FlowSteps

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.runs.results import results
 from hopbench.eval.runs.targets import TargetResult, check_targets
-from hopbench.eval.trials.version import code_version
+from hopbench.eval.trials.key import code_version
 from hopbench.flows.tracking.names import Tag, target_tag
 
 if TYPE_CHECKING:

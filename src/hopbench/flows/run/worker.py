@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from hopbench.eval.trials.batch_work import Unit, UnitOutcome, run_unit
+from hopbench.eval.trials.trial import Unit, UnitOutcome, run_unit
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import RunOptions
@@ -65,7 +65,7 @@ def open_benchmark(options: GraphOptions, home: Path, namespace: str, build_key:
 
 def code_here(strategies: Iterable[Strategy]) -> dict[str, str]:
     """Version and digest of HopBench's code and of the plug-ins that these strategies use, in this process."""
-    from hopbench.eval.trials.version import code_version, plugin_code
+    from hopbench.eval.trials.key import code_version, plugin_code
 
     return {"hopbench": code_version(), **plugin_code(strategies)}
 

@@ -75,7 +75,7 @@ def recorded_labels(name: str, place: str) -> dict[str, ExternalRetriever]:
     `FOLDER:LABEL` takes that one label alone, and calls it NAME; so is the only label of a folder called.
     """
     from hopbench.eval.benchmarks import load_rankings
-    from hopbench.eval.runs.foreign import folder_rankings, recorded
+    from hopbench.eval.runs.external import folder_rankings, recorded
     from hopbench.retrieval.support.errors import UnknownNameError
 
     folder, _, chosen = place, "", ""
@@ -100,7 +100,7 @@ def of_ours(changes: Sequence[str], foreign: Iterable[str]) -> list[str]:
 
 def check_foreign(strategies: Mapping[str, Strategy], benchmark: Benchmark) -> None:
     """Raise InputError for a run of other questions or other passages."""
-    from hopbench.eval.runs.foreign import refuse_other_benchmark
+    from hopbench.eval.runs.external import refuse_other_benchmark
     from hopbench.retrieval.external import Recorded
 
     for label, strategy in strategies.items():

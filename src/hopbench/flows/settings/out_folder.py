@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hopbench.eval.runs.schema import RESULTS_FILE as RESULTS
-from hopbench.eval.runs.schema import RESULTS_SCHEMA as SCHEMA
+from hopbench.eval.runs.files import RESULTS_FILE as RESULTS
+from hopbench.eval.runs.files import RESULTS_SCHEMA as SCHEMA
 from hopbench.eval.types import Benchmark
 from hopbench.flows.settings.holder import held
 from hopbench.retrieval.support.errors import InputError

@@ -149,7 +149,7 @@ def _provenance(
 ) -> dict[str, Any]:
     from hopbench.eval.training.boosting import Boosting
     from hopbench.eval.training.fitting import L2
-    from hopbench.eval.trials.version import code_version
+    from hopbench.eval.trials.key import code_version
 
     return {
         "learned_from": {

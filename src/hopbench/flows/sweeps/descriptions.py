@@ -9,10 +9,10 @@ from hopbench.flows.tracking.names import Param, Tag
 from hopbench.retrieval.llm.endpoint import asked_of
 
 if TYPE_CHECKING:
-    from hopbench.eval.sweep.candidate import Candidate
     from hopbench.eval.sweep.context import TrialContext
     from hopbench.eval.sweep.plan import SweepPlan
     from hopbench.eval.sweep.results import Cell, Result
+    from hopbench.eval.sweep.space import Candidate
     from hopbench.eval.trials.ledger import TrialRecord
     from hopbench.eval.types import Benchmark
 

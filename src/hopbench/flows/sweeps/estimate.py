@@ -14,8 +14,8 @@ from hopbench.flows.settings.home import Home
 from hopbench.flows.sweeps.inputs import graph_options
 
 if TYPE_CHECKING:
-    from hopbench.eval.sweep.candidate import Build
     from hopbench.eval.sweep.plan import SweepPlan
+    from hopbench.eval.sweep.space import Build
     from hopbench.eval.trials.ledger import Ledger
 
 # Seconds on two cores of 2024, for when the ledger knows no trial of a strategy yet.

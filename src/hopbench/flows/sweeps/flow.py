@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.files import write_atomically
-from hopbench.eval.trials.version import code_version, plugin_code, plugin_warnings
+from hopbench.eval.trials.key import code_version, plugin_code, plugin_warnings
 from hopbench.eval.types import Benchmark, fitted_on
 from hopbench.flows.orchestration.flow_run import open_runtime
 from hopbench.flows.orchestration.progress import NoProgress, Progress, ProgressSteps
@@ -35,8 +35,7 @@ from hopbench.flows.tracking.names import SWEEPS_EXPERIMENT
 
 if TYPE_CHECKING:
     from hopbench.eval.sweep.plan import SweepPlan
-    from hopbench.eval.sweep.results import Result
-    from hopbench.eval.sweep.selection import Selection
+    from hopbench.eval.sweep.results import Result, Selection
     from hopbench.eval.trials.ledger import Ledger
     from hopbench.retrieval.embedding.base import Embedder
 
@@ -192,8 +191,7 @@ class _SweepSession:
         self, results: Sequence[Result], reported: Result | None, trials: Trials, warnings: Sequence[str]
     ) -> SweepOutcome:
         """The finished sweep before its files are written, with selection bias and all warnings."""
-        from hopbench.eval.sweep.results import eligible
-        from hopbench.eval.sweep.selection import selection
+        from hopbench.eval.sweep.results import eligible, selection
 
         content = self.plan.content
         incomplete = incomplete_trials([*results, *([reported] if reported else [])])

@@ -14,8 +14,8 @@ from hopbench.flows.sweeps.models import model_options
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
-    from hopbench.eval.sweep.candidate import Build
     from hopbench.eval.sweep.plan import SweepPlan
+    from hopbench.eval.sweep.space import Build
     from hopbench.retrieval.embedding.base import Embedder
 
 

@@ -14,7 +14,7 @@ from hopbench.flows.settings.models import ModelOptions, Models
 if TYPE_CHECKING:
     from hopbench.eval.answering.estimate import Line
     from hopbench.eval.answering.reading import Reading
-    from hopbench.eval.sweep.model import SweepFile
+    from hopbench.eval.sweep.file import SweepFile
     from hopbench.eval.sweep.plan import SweepPlan
     from hopbench.eval.sweep.results import Result
     from hopbench.flows.run.estimate import Estimate
@@ -43,7 +43,7 @@ def trial_reading(content: SweepFile, models: Models) -> Reading:
 
 def incomplete_trials(results: Sequence[Result]) -> list[str]:
     """The configurations of which too many questions failed, or were not answered or judged."""
-    from hopbench.eval.sweep.readers import shortcomings
+    from hopbench.eval.sweep.results import shortcomings
 
     return [
         f"{result.candidate.title} on {cell.dataset}: {', '.join(shortages)}"

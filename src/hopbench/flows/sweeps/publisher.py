@@ -26,11 +26,10 @@ from hopbench.flows.tracking.tables import TABLE_TAG, write_table
 from hopbench.retrieval.support.locking import open_lock
 
 if TYPE_CHECKING:
-    from hopbench.eval.sweep.candidate import Candidate
     from hopbench.eval.sweep.context import TrialContext
     from hopbench.eval.sweep.plan import SweepPlan
-    from hopbench.eval.sweep.results import Cell, Result
-    from hopbench.eval.sweep.selection import Selection
+    from hopbench.eval.sweep.results import Cell, Result, Selection
+    from hopbench.eval.sweep.space import Candidate
     from hopbench.eval.trials.ledger import TrialRecord
 
 BEST = 20
@@ -62,7 +61,7 @@ class SweepPublisher:
         self, candidate: Candidate, cell: Cell, context: TrialContext, record: TrialRecord, role: str = "sweep"
     ) -> None:
         """A finished or reused trial as a child run."""
-        from hopbench.eval.sweep.readers import is_complete
+        from hopbench.eval.sweep.results import is_complete
 
         benchmark = context.benchmark
         key = f"{self.sweep_id}/{benchmark.name}/{record.trial_id}".replace("'", "")

@@ -21,11 +21,11 @@ from hopbench.flows.sweeps.models import trial_reading
 from hopbench.flows.sweeps.publisher import SweepPublisher
 
 if TYPE_CHECKING:
-    from hopbench.eval.sweep.candidate import Build, Candidate
     from hopbench.eval.sweep.context import TrialContext
     from hopbench.eval.sweep.plan import SweepPlan
     from hopbench.eval.sweep.results import Cell, Result
     from hopbench.eval.sweep.search import Round
+    from hopbench.eval.sweep.space import Build, Candidate
     from hopbench.eval.trials.ledger import Ledger, TrialRecord
     from hopbench.eval.trials.trial import TrialOutcome
     from hopbench.flows.settings.models import Models
@@ -215,7 +215,7 @@ class Trials:
     def _record(
         self, context: TrialContext, candidate: Candidate, steps: Steps, ranked: TrialOutcome | None = None
     ) -> TrialRecord | None:
-        from hopbench.eval.sweep.readers import is_complete
+        from hopbench.eval.sweep.results import is_complete
 
         name = context.trial_id(candidate.strategy)
         record = self.ledger.get(name)

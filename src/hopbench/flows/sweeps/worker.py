@@ -14,7 +14,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hopbench.eval.trials.batch_work import Unit, UnitOutcome, merged, run_unit
+from hopbench.eval.trials.trial import Unit, UnitOutcome, merged, run_unit
 from hopbench.flows.orchestration.task_pool import TaskPool, drop_context, share_context
 from hopbench.flows.run.worker import check_same_code, code_here, open_benchmark
 from hopbench.flows.settings.graph_options import GraphOptions

@@ -13,7 +13,7 @@ import pytest
 from tests.support.graphs import WordEmbedder, plain
 from tests.support.llm_servers.scripted import Body, ScriptedServer
 
-from hopbench.eval.graph_quality.extraction import agreement
+from hopbench.eval.graph_quality import agreement
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph.construction.builder import build_graph
 from hopbench.retrieval.graph.construction.plan import BuildSettings, GraphPlan

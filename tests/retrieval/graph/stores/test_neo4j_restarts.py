@@ -24,7 +24,7 @@ from tests.support.neo4j_machine import (
     wait_for,
     write_benchmark,
 )
-from tools.neo4j_server.jars import neo4j_jars
+from tools.neo4j_server.server import neo4j_jars
 
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.graph.stores.neo4j_connection import Connection

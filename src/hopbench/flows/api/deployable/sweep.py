@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel
 
-from hopbench.eval.sweep.model import SweepFile
-from hopbench.eval.sweep.model_fields import ModelFields
+from hopbench.eval.sweep.fields import ModelFields
+from hopbench.eval.sweep.file import SweepFile
 from hopbench.eval.types import MAX_FAILED
 from hopbench.flows import sweeps as shipped
 from hopbench.flows.api.deployable.definition import deployable, same_folder

@@ -12,7 +12,8 @@ from hopbench.flows.cli.printing.output import print_csv, print_json
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
-    from hopbench.eval.compare import Comparison, Interval
+    from hopbench.eval.compare import Comparison
+    from hopbench.eval.statistics import Interval
     from hopbench.flows.cli.compare.sides import Side
     from hopbench.flows.cli.compare.sources import Source
 

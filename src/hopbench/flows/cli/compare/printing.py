@@ -114,7 +114,7 @@ def _print_kinds(screen: Console, sides: list[Side]) -> None:
 
 def _interval(pair: PairResult) -> str:
     """The interval that holds together with those of the whole family."""
-    from hopbench.eval.compare import limit
+    from hopbench.eval.statistics import limit
 
     return f"{limit(pair.ci_family.low)} … {limit(pair.ci_family.high)}" if pair.ci_family else "–"
 

@@ -74,7 +74,7 @@ class RunFileSource:
 
     @cached_property
     def _rows(self) -> pd.DataFrame:
-        from hopbench.eval.runs.foreign import scored_rows
+        from hopbench.eval.runs.external import scored_rows
 
         return scored_rows(self.label, self.strategy, self.scored_on)
 

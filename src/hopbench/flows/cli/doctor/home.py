@@ -127,8 +127,7 @@ def _rows(home: Home) -> Iterator[Finding]:
 
 def _trials(home: Home) -> Iterator[Finding]:
     """Damaged rows of the ledger."""
-    from hopbench.eval.trials.ledger import Ledger
-    from hopbench.eval.trials.ledger_file import unreadable
+    from hopbench.eval.trials.ledger import Ledger, unreadable
 
     if not home.ledger.is_file() or damage(home.ledger) is not None:
         return

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from hopbench.eval.explain import Examiner, Fate, RankedPassage, linked_entities, side_by_side
-from hopbench.eval.explain.wording import note_words
+from hopbench.eval.explain.answers import note_words
 from hopbench.eval.report.summary import in_sample_words
 from hopbench.flows.cli.explain.features import feature_table, quoted
 from hopbench.flows.cli.printing.output import add_row, console, table

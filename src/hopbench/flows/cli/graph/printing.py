@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from hopbench.eval.graph_quality.extraction import Overlap
+from hopbench.eval.graph_quality import Overlap
 from hopbench.flows.graph.commands import QUANTILES, Built, GraphInfo
 from hopbench.retrieval.graph.construction.plan import EXACT
 from hopbench.retrieval.graph.schema import CHUNK

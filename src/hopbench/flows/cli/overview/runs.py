@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hopbench.eval.metrics import primary_of, rank_key
-from hopbench.eval.runs.schema import DETAILS_FILE, RESULTS_SCHEMA
+from hopbench.eval.runs.files import DETAILS_FILE, RESULTS_SCHEMA
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from hopbench.eval.compare import limit
 from hopbench.eval.metrics import added_names, all_metrics, lacking, rank_key
 from hopbench.eval.report.data import shown_interval
 from hopbench.eval.report.summary import in_sample_words
+from hopbench.eval.runs.files import ComparisonEntry, StrategyEntry
 from hopbench.eval.runs.results import comparisons, results
-from hopbench.eval.runs.schema import ComparisonEntry, StrategyEntry
 from hopbench.eval.runs.targets import TargetResult, check_targets
+from hopbench.eval.statistics import limit
 from hopbench.flows.cli.printing.grid import Grid
 from hopbench.flows.cli.printing.output import add_row, number, table
 

@@ -58,7 +58,7 @@ def sweep_command(
     Flags that name a field of the file, such as --llm, --budget and --min-grade, replace it.
     """
     if schema:
-        from hopbench.eval.sweep.model import schema as sweep_schema
+        from hopbench.eval.sweep.file import schema as sweep_schema
 
         typer.echo(json.dumps(sweep_schema(), indent=2))
         return

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hopbench.eval.sweep.plan import ablated
-from hopbench.eval.sweep.readers import ModelScore, coverage_of, model_scores, scored_columns
-from hopbench.eval.sweep.results import Result
+from hopbench.eval.sweep.results import ModelScore, Result, coverage_of, model_scores, scored_columns
 from hopbench.flows.cli.printing.output import add_row, console, number, table
 
 if TYPE_CHECKING:

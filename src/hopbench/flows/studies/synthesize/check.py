@@ -14,7 +14,7 @@ from hopbench.flows.studies.synthesize.corpus import Corpus, opened
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
-    from hopbench.eval.synthesize.recipe import Recipe
+    from hopbench.eval.synthesize.generate import Recipe
     from hopbench.eval.synthesize.trust import Agreement, Floats
     from hopbench.eval.types import BenchmarkQuestion
     from hopbench.retrieval.strategies.base import Strategy
@@ -74,8 +74,7 @@ def check(options: CheckOptions, progress: Progress) -> CheckOutcome:
 def _compared(
     options: CheckOptions, corpus: Corpus, labels: Mapping[str, Strategy], progress: Progress
 ) -> CheckOutcome:
-    from hopbench.eval.synthesize.measure import measured
-    from hopbench.eval.synthesize.trust import agreement
+    from hopbench.eval.synthesize.trust import agreement, measured
 
     benchmark, index = corpus.benchmark, corpus.index
     asked = [question for question in benchmark.questions if question.gold]

@@ -46,7 +46,7 @@ def estimate(options: MakeOptions) -> Estimate:
 def _by_ragas(options: MakeOptions, questions: int, passage: float) -> list[Line]:
     """The calls of RAGAS's generator; `passage` is the mean length in tokens."""
     from hopbench.eval.answering.estimate import Line
-    from hopbench.eval.synthesize.by_ragas import CALLS_PER_CHUNK, CALLS_PER_QUESTION
+    from hopbench.eval.synthesize.models import CALLS_PER_CHUNK, CALLS_PER_QUESTION
 
     calls = CALLS_PER_CHUNK * GOLD * questions + CALLS_PER_QUESTION * options.recipe.questions
     return [Line("ragas", "synthesize:ragas", "llm", calls, calls * (RAGAS_PROMPT + passage), calls * RAGAS_REPLY)]
@@ -55,7 +55,7 @@ def _by_ragas(options: MakeOptions, questions: int, passage: float) -> list[Line
 def _by_rules(questions: int, passage: float) -> list[Line]:
     """The calls that put the rules' paths into words, and those of the filters."""
     from hopbench.eval.answering.estimate import Line
-    from hopbench.eval.synthesize.model import ANSWER, WRITE
+    from hopbench.eval.synthesize.models import ANSWER, WRITE
     from hopbench.retrieval.text.model_tokens import count_tokens
 
     prompts = questions * (count_tokens(WRITE) + GOLD * SENTENCE)

@@ -16,8 +16,7 @@ from hopbench.flows.studies.synthesize.written import UNFINISHED, ToWrite, Writt
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from hopbench.eval.synthesize.generate import Generator
-    from hopbench.eval.synthesize.recipe import Recipe
+    from hopbench.eval.synthesize.generate import Generator, Recipe
     from hopbench.eval.types import Benchmark, Role
     from hopbench.retrieval.index import Index
     from hopbench.retrieval.llm import LLM
@@ -91,7 +90,7 @@ def _sets(
     options: MakeOptions, benchmark: Benchmark, generator: Generator, llm: LLM | None, progress: Progress
 ) -> list[Written]:
     """Every set is made before the first is written."""
-    from hopbench.eval.synthesize.card import Origin
+    from hopbench.eval.synthesize.write import Origin
 
     made = []
     for name, of, half in ROLES[options.role]:
@@ -127,11 +126,11 @@ def _made(
     if llm is None:
         found = generator.make(recipe)
     else:
-        from hopbench.eval.synthesize.model import worded
+        from hopbench.eval.synthesize.models import worded
 
         found = generator.make(replace(recipe, questions=math.ceil(SPARE * count)))
         if options.by == "ragas":
-            from hopbench.eval.synthesize.by_ragas import ragas_questions
+            from hopbench.eval.synthesize.models import ragas_questions
 
             asked, dropped = ragas_questions(
                 llm, evidence.index.embedder, evidence, found.questions, count, recipe.seed

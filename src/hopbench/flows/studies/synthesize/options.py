@@ -10,7 +10,7 @@ from hopbench.flows.settings.setting import EXECUTION, MODELS, OUTPUT, STRATEGIE
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
-    from hopbench.eval.synthesize.recipe import Recipe
+    from hopbench.eval.synthesize.generate import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class SynthesizeOptions:
 
     def recipe(self) -> Recipe:
         """What the generator is to make. Raises InputError for a type that is none."""
-        from hopbench.eval.synthesize.recipe import TYPES, Recipe
+        from hopbench.eval.synthesize.generate import TYPES, Recipe
 
         named = TYPES if self.types == "all" else tuple(name.strip() for name in self.types.split(",") if name.strip())
         return Recipe(questions=self.count, types=named, seed=self.seed)

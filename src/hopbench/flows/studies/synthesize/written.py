@@ -10,7 +10,7 @@ from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hopbench.eval.synthesize.card import Origin
+    from hopbench.eval.synthesize.write import Origin
     from hopbench.eval.types import Benchmark
 
 UNFINISHED = ".unfinished"

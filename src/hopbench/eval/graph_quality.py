@@ -1,0 +1,179 @@
+"""The quality of a graph: what it allows at best, and an extractor's agreement with reference triples.
+
+The best possible is measured by linking recall and by `reach@h` (see `hopbench.eval.metrics.reach`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from hopbench.eval.metrics.reach import ExpansionFactors, reach
+from hopbench.eval.trials.trial import TrialOutcome
+from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.retrieval.graph.schema import ENTITY, RELATED_TO, GraphTables, entity_id
+from hopbench.retrieval.index import Batch, Index
+from hopbench.retrieval.question.entities import question_entities
+from hopbench.retrieval.question.linking import linker
+from hopbench.retrieval.text import name_key, split_qualifier
+from hopbench.retrieval.traversal.adjacency import adjacency
+from hopbench.retrieval.types import Counters, Triple
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class LinkingRecall:
+    """Linking recall: of `questions` with gold, `recognised` have a gold-path entity linked; `missed` are the rest."""
+
+    questions: int
+    recognised: int
+    missed: tuple[str, ...]
+
+    @property
+    def share(self) -> float:
+        """recognised / questions; 0 without questions."""
+        return self.recognised / self.questions if self.questions else 0.0
+
+
+def linking_recall(benchmark: Benchmark, index: Index) -> LinkingRecall:
+    """Measure the share of questions in which entity recognition finds an entity of the gold path.
+
+    The gold path's entities are the titles of the gold passages and, where the benchmark has evidence triples, their
+    subjects and objects. Recognition never sees gold; the comparison happens here, afterwards.
+    """
+    asked = [question for question in benchmark.questions if question.gold]
+    batch, counters = Batch(index, [question.question for question in asked]), Counters()
+    reader = linker(batch, counters)
+    linked = question_entities(batch, counters, reader)
+    missed = [
+        question.id
+        for question, entities in zip(asked, linked, strict=True)
+        if not {reader.resolve(name) for name in _gold_names(question, benchmark)} & set(entities)
+    ]
+    return LinkingRecall(len(asked), len(asked) - len(missed), tuple(missed))
+
+
+def _gold_names(question: BenchmarkQuestion, benchmark: Benchmark) -> Iterator[str]:
+    for passage in question.gold:
+        yield split_qualifier(benchmark.titles.get(passage, ""))[0]
+    evidences = question.metadata.get("evidences")
+    for triple in evidences if isinstance(evidences, list) else []:
+        yield from (str(end) for end in (triple[0], triple[-1]))
+
+
+def expansion_factors(index: Index, *, similar: bool = True) -> ExpansionFactors:
+    """Build the graph over passages (chunks of one passage united), sorted by id; without SIMILAR_TO on request."""
+    graph = adjacency(Batch(index, []), Counters())
+    of_chunks = [index.passage_of[chunk] for chunk in index.ids]
+    passages = {passage: row for row, passage in enumerate(sorted(set(of_chunks)))}
+    owner = np.array([passages[passage] for passage in of_chunks], np.int64)
+    mentioned, near = sparse.csr_array(graph.mentions.T), graph.similar if similar else None
+    if not np.array_equal(owner, np.arange(len(passages))):  # else each is a chunk, and in the chunks' order
+        unite = sparse.csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), (len(passages), len(owner)))
+        mentioned, near = unite @ mentioned, None if near is None else unite @ near @ unite.T
+    return ExpansionFactors.make(len(passages), mentioned, graph.related, near)
+
+
+def reach_columns(
+    trials: Mapping[str, TrialOutcome], benchmark: Benchmark, factors: ExpansionFactors, hops: int = 2
+) -> dict[str, pd.DataFrame]:
+    """Compute `reach@h` and `reach_share@h` of every question, from the seeds of each trial; NaN where it failed.
+
+    Many strategies start from the same seeds: the graph is followed once from each.
+    """
+    row = {passage: number for number, passage in enumerate(sorted(benchmark.titles))}
+    starts = {
+        label: [(q.id, frozenset(trial.rankings[q.id].seeds)) for q in benchmark.questions]
+        for label, trial in trials.items()
+    }
+    distinct = {start: number for number, start in enumerate(dict.fromkeys(chain.from_iterable(starts.values())))}
+    sets = {q.id: q.gold.sets or ((),) for q in benchmark.questions}
+    parts = [(number, gold) for (question, _), number in distinct.items() for gold in sets[question]]
+    seeds = [[row[p] for p in passages] for _, passages in distinct]
+    gold = [[row[p] for p in one if p in row] for _, one in parts]
+    found = pd.DataFrame(reach([seeds[number] for number, _ in parts], gold, factors, hops).columns())
+    lacking = np.array([not all(p in row for p in one) for _, one in parts], dtype=bool)
+    for h in range(hops + 1):  # what the corpus lacks is never reached
+        found[f"reach@{h}"] = found[f"reach@{h}"].where(~lacking, 0.0)
+    if len(parts) > len(distinct):  # any set of a question
+        found = found.groupby([number for number, _ in parts]).max()
+    columns = {}
+    for label, trial in trials.items():
+        own = found.iloc[[distinct[start] for start in starts[label]]].set_axis([q.id for q in benchmark.questions])
+        own.loc[[trial.rankings[q.id].failure is not None for q in benchmark.questions]] = np.nan
+        columns[label] = own
+    return columns
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Counts of predicted and expected items and of those in both. A share of nothing is None."""
+
+    predicted: int
+    expected: int
+    common: int
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the predicted items that are expected."""
+        return self.common / self.predicted if self.predicted else None
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the expected items that were predicted."""
+        return self.common / self.expected if self.expected else None
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Agreement of a graph with reference triples: entities, and related pairs of entities in either direction.
+
+    The wording of relations is not compared: two readers rarely choose the same.
+    """
+
+    entities: Overlap
+    relations: Overlap
+
+
+def agreement(graph: GraphTables, reference: Sequence[Triple]) -> Agreement:
+    """Compare RELATED_TO with the triples; names are equal by their words, or as aliases in the graph.
+
+    Only entities that some relation names are compared: titles are entities of every graph.
+    """
+    known = _known_names(graph)
+    expected = {_pair(known, triple.subject, triple.object) for triple in reference}
+    edges = graph.edges[RELATED_TO]
+    predicted = set(zip(edges["source"], edges["target"], strict=True))
+    expected = {pair for pair in expected if pair[0] != pair[1]}
+    return Agreement(_overlap(_ends(predicted), _ends(expected)), _overlap(predicted, expected))
+
+
+def _known_names(graph: GraphTables) -> dict[str, str]:
+    """Map the ids that aliases would have to entity ids."""
+    nodes = graph.nodes[ENTITY]
+    aliases = {
+        entity_id(name_key(alias)): entity
+        for entity, names in zip(nodes["id"], nodes["aliases"], strict=True)
+        for alias in names
+    }
+    return aliases | {entity: entity for entity in nodes["id"]}
+
+
+def _pair(known: dict[str, str], subject: str, thing: str) -> Pair:
+    ids = [entity_id(name_key(name)) for name in (subject, thing)]
+    first, second = sorted(known.get(entity, entity) for entity in ids)
+    return first, second
+
+
+def _ends(pairs: Iterable[Pair]) -> set[str]:
+    return {end for pair in pairs for end in pair}
+
+
+def _overlap(predicted: set[Pair] | set[str], expected: set[Pair] | set[str]) -> Overlap:
+    return Overlap(len(predicted), len(expected), len(predicted & expected))

@@ -1,0 +1,299 @@
+"""The files of a run: their names, every key and column in them, and reading a finished run back.
+
+In results.json only values whose key contains `seconds` or `latency` differ between equal runs.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NotRequired, Self, TypedDict, cast
+
+from hopbench.eval.answering.answers import ModelCosts, ModelEntries
+from hopbench.eval.files import read_table
+from hopbench.eval.metrics.scoring import GroupMeans
+from hopbench.eval.trials.traces import TRACES_FILE
+from hopbench.retrieval.strategies.registry import InSample
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RESULTS_SCHEMA = "hopbench.results/1"
+DETAILS_SCHEMA = "hopbench.details/1"
+
+RESULTS_FILE = "results.json"
+QUESTIONS_FILE = "questions.parquet"
+JUDGEMENTS_FILE = "judgements.parquet"
+DETAILS_FILE = "details.json.gz"
+REPORT_FILE = "report.html"
+
+QUESTION_COLUMNS = ("question_id", "strategy", "ranked_ids", "scores", "latency_ms", "graph_context")
+"""The first columns of questions.parquet, a row per question and label; metrics and `failure` follow."""
+
+SOURCES_COLUMN = "sources"
+"""File and page of each ranked passage, after these, where the corpus gives them."""
+
+
+class BenchmarkEntry(TypedDict):
+    """The benchmark that was run; `min_grade` is missing where it is 1."""
+
+    name: str
+    role: str
+    questions: int
+    passages: int
+    digest: str
+    primary_metric: NotRequired[str | None]
+    min_grade: NotRequired[int]
+
+
+class GraphEntry(TypedDict):
+    """The graph that was searched: counts of nodes and edges by type."""
+
+    fingerprint: str
+    build_key: str
+    nodes: Mapping[str, int]
+    edges: Mapping[str, int]
+    build_seconds: float
+
+
+class OptionalEntry(TypedDict, total=False):
+    """Version and digest of the plug-ins that a strategy comes from; reach@h, where it is not a metric.
+
+    `once_seconds` is the time of what was done once for the corpus, not counted in `seconds`.
+    """
+
+    plugins: Mapping[str, str]
+    reach: Mapping[str, float]
+    once_seconds: float | None
+
+
+class LatencyEntry(TypedDict, total=False):
+    """The pace of single calls relative to the yardstick, and whether replies of a model came from the cache."""
+
+    latency_pace: Mapping[str, float]
+    latency_without_model: bool
+
+
+class StrategyEntry(OptionalEntry, LatencyEntry, ModelCosts):
+    """A label's results: parameters, means with their ceilings, and costs."""
+
+    kind: str
+    in_sample: InSample | None
+    params: Mapping[str, object]
+    metrics: Mapping[str, float]
+    answered: Mapping[str, float]
+    measured: Mapping[str, float]
+    coverage: float
+    failures: int
+    ceilings: Mapping[str, float]
+    by_type: Mapping[str, GroupMeans]
+    by_gold: Mapping[str, GroupMeans]
+    seconds: float | None
+    stage_seconds: Mapping[str, float]
+    latency_ms_p50: float | None
+    latency_ms_p95: float | None
+    round_trips: int
+    rows: int
+    edges_touched: int
+    terminations: Mapping[str, int]
+    observed: Mapping[str, int]
+    counts: Mapping[str, float]
+    llm_calls: int
+    tokens: int
+    context_tokens: float
+
+
+class TargetEntry(TypedDict):
+    """A label's value for a target; None where it was not measured."""
+
+    value: float | None
+    passed: bool
+
+
+class TargetEntries(TypedDict, total=False):
+    """Targets by condition and label; empty where none was set."""
+
+    targets: Mapping[str, Mapping[str, TargetEntry]]
+
+
+class RunResults(ModelEntries, TargetEntries):
+    """results.json."""
+
+    schema: str
+    benchmark: BenchmarkEntry
+    graph: GraphEntry
+    embedder: str
+    store: str
+    search: str
+    seed: int
+    shared_seconds: float
+    strategies: Mapping[str, StrategyEntry]
+
+
+class ComparisonEntry(TypedDict):
+    """A label against the baseline on one metric, in the metric's own unit; None where n is too small.
+
+    `ci_low` and `ci_high` are the difference's own 95% interval, `family_low` and `family_high` the one that holds
+    together with those of all `family` comparisons and agrees with the verdict.
+    """
+
+    label: str
+    baseline: str
+    metric: str
+    effect: float | None
+    ci_low: float | None
+    ci_high: float | None
+    family_low: NotRequired[float | None]
+    family_high: NotRequired[float | None]
+    family: NotRequired[int]
+    p: float
+    p_adjusted: float
+    mde: float | None
+    verdict: str
+    incomplete: NotRequired[bool]
+    n: int
+    wins: int
+    losses: int
+    ties: int
+
+
+class StepEntry(TypedDict):
+    """One edge of a path: its type, both ends, its weight, and the path's score after it."""
+
+    edge: str
+    source: str
+    target: str
+    weight: float
+    score: float
+
+
+class HitEntry(TypedDict):
+    """One of a question's first hits, by passage, with the path that led to it."""
+
+    passage_id: str
+    rank: int
+    score: float
+    origin: str
+    components: Mapping[str, float]
+    path: Sequence[StepEntry]
+    source: NotRequired[Mapping[str, object]]
+
+
+class QuestionHits(TypedDict):
+    """A label's hits for one question."""
+
+    question_id: str
+    strategy: str
+    hits: Sequence[HitEntry]
+
+
+class RunDetails(TypedDict, total=False):
+    """details.json.gz: the report's content that results.json and questions.parquet lack.
+
+    `run` holds the facts of the command, among them its `settings` and `warnings`; `stated` holds [entity id, entity
+    id, lines] of pairs on paths.
+    """
+
+    schema: str
+    run: Mapping[str, Any]
+    comparisons: Sequence[ComparisonEntry]
+    beside: Sequence[ComparisonEntry]
+    intervals: Mapping[str, Mapping[str, Sequence[float]]]
+    names: Mapping[str, str]
+    stated: Sequence[tuple[str, str, Sequence[str]]]
+    paths: Sequence[QuestionHits]
+
+
+def figure(entry: StrategyEntry, name: str) -> float | None:
+    """Look up a cost of a label by its key; None where it is missing or was not measured."""
+    value = cast("Mapping[str, float | None]", entry).get(name)
+    return None if value is None else float(value)
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """The files of a finished run; tables are read on first use.
+
+    `details` are empty where details.json.gz is missing.
+    """
+
+    folder: Path
+    results: RunResults
+    details: RunDetails
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read results.json and details.json.gz. Raises InputError where one is damaged or the first is missing."""
+        file = folder / RESULTS_FILE
+        if not file.is_file():
+            raise InputError(f"{file} does not exist: name the --out folder of a finished run")
+        try:
+            results = json.loads(file.read_text(encoding="utf-8"))
+            packed = folder / DETAILS_FILE
+            details = json.loads(gzip.decompress(packed.read_bytes())) if packed.is_file() else {}
+        except (ValueError, OSError, EOFError, zlib.error, RecursionError) as error:
+            raise InputError(f"{folder}: a file of the run is damaged ({error}): run the benchmark again") from error
+        if not isinstance(details, dict):
+            raise InputError(f"{folder / DETAILS_FILE}: is damaged (it holds no object): run the benchmark again")
+        if not isinstance(results, dict) or results.get("schema") != RESULTS_SCHEMA:
+            raise InputError(f"{file}: not of schema {RESULTS_SCHEMA!r}: name the --out folder of a finished run")
+        return cls(folder, cast("RunResults", results), cast("RunDetails", details))
+
+    @property
+    def name(self) -> str:
+        """The benchmark's name."""
+        return self.results["benchmark"]["name"]
+
+    @property
+    def digest(self) -> str:
+        """Digest of the benchmark that was run."""
+        return self.results["benchmark"]["digest"]
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels that were run."""
+        return list(self.results["strategies"])
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """Facts about the run: its command, start, settings, warnings."""
+        return self.details.get("run", {})
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The run's benchmark and graph settings by option; empty where details.json.gz is missing."""
+        return self.facts.get("settings") or {}
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """questions.parquet. Raises InputError where it is missing or damaged."""
+        table = self._table(QUESTIONS_FILE)
+        if table is None:
+            raise InputError(f"{self.folder / QUESTIONS_FILE} does not exist: run the benchmark again")
+        return table
+
+    @cached_property
+    def traces(self) -> pd.DataFrame | None:
+        """traces.parquet, if there is one. Raises InputError where it is damaged."""
+        return self._table(TRACES_FILE)
+
+    def rows(self, label: str) -> pd.DataFrame:
+        """Select the rows of a label by question id, as `score` made them."""
+        if label not in self.labels:
+            raise UnknownNameError(f"label in {self.folder}", label, self.labels)
+        return self.table[self.table["strategy"] == label].set_index("question_id")
+
+    def _table(self, name: str) -> pd.DataFrame | None:
+        file = self.folder / name
+        if not file.is_file():
+            return None
+        try:
+            return read_table(file)
+        except (ValueError, OSError) as error:
+            raise InputError(f"{file} is damaged ({error}): run the benchmark again") from error
