@@ -19,9 +19,9 @@ from hopbench.eval.runs.evaluate import Plan
 from hopbench.eval.sweep.plan import read_sweep
 from hopbench.eval.trials.trial import batches, run_trial
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
+from hopbench.flows.cli._doctor_checks import broken_plugins
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.plugins import broken_plugins
 from hopbench.retrieval.context import Budget
 from hopbench.retrieval.embedding.factory import get_embedder
 from hopbench.retrieval.strategies.registry import make, preset, remade, resolve

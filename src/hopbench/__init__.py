@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hopbench.flows.api.corpus import Corpus as Corpus
-    from hopbench.flows.api.explanation import Explanation as Explanation
+    from hopbench.flows.api.corpus import Explanation as Explanation
     from hopbench.flows.api.functions import load as load
     from hopbench.flows.api.functions import load_run as load_run
     from hopbench.flows.api.functions import open as open
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hopbench.flows.api.functions import run as run
     from hopbench.flows.api.functions import sweep as sweep
     from hopbench.flows.api.runs import Run as Run
-    from hopbench.flows.api.sweeps import Sweep as Sweep
+    from hopbench.flows.api.runs import Sweep as Sweep
     from hopbench.retrieval.retriever import Retrieved as Retrieved
     from hopbench.retrieval.retriever import RetrievedPassage as RetrievedPassage
     from hopbench.retrieval.retriever import Retriever as Retriever
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 _HOME_OF = {
     "Corpus": "hopbench.flows.api.corpus",
-    "Explanation": "hopbench.flows.api.explanation",
+    "Explanation": "hopbench.flows.api.corpus",
     "HopBenchError": "hopbench.retrieval.support.errors",
     "Retrieved": "hopbench.retrieval.retriever",
     "RetrievedPassage": "hopbench.retrieval.retriever",
     "Retriever": "hopbench.retrieval.retriever",
     "Run": "hopbench.flows.api.runs",
-    "Sweep": "hopbench.flows.api.sweeps",
+    "Sweep": "hopbench.flows.api.runs",
     "load": "hopbench.flows.api.functions",
     "load_run": "hopbench.flows.api.functions",
     "open": "hopbench.flows.api.functions",

@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 
 from hopbench.eval.trials.ledger import TrialRecord
-from hopbench.flows.nights.history import nights, write_night
-from hopbench.flows.nights.latency import Latencies
-from hopbench.flows.nights.matching import match_labels, strategy_of
+from hopbench.flows.nights.environment import Latencies
+from hopbench.flows.nights.history import match_labels, nights, strategy_of, write_night
 from hopbench.flows.nights.verdict import Verdict, judge
 
 METRIC = "all_gold@10"

@@ -23,11 +23,18 @@ from tests.support.browser import headless
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import Artifact, Dataset, RunPayload, tracking_uri, writers_lock
-from hopbench.flows.tracking.names import SWEEPS_EXPERIMENT, Param, Tag, trial_name
-from hopbench.flows.tracking.pages import comparison_page, runs_page
-from hopbench.flows.tracking.payload import to_message
-from hopbench.flows.tracking.server import mlflow_server
-from hopbench.flows.tracking.tables import TABLE_TAG, write_table
+from hopbench.flows.tracking.payload import (
+    SWEEPS_EXPERIMENT,
+    TABLE_TAG,
+    Param,
+    Tag,
+    comparison_page,
+    runs_page,
+    to_message,
+    trial_name,
+    write_table,
+)
+from hopbench.flows.tracking.reader import mlflow_server
 from hopbench.flows.tracking.writer import Writer
 
 if TYPE_CHECKING:

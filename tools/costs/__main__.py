@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hopbench.flows.cli.flags import complete
-from hopbench.flows.cli.flags.declare import DATA, OUTPUT, STRATEGIES, option
+from hopbench.flows.cli import complete
+from hopbench.flows.cli.flags import option
+from hopbench.flows.settings.setting import DATA, OUTPUT, STRATEGIES
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,8 +64,7 @@ def costs(
 ) -> None:
     """Measure the time, memory and edges of builds and strategies on worlds of growing size (hopworld's generator)."""
     from hopbench.flows.settings.graph_options import GraphOptions
-    from hopbench.flows.settings.home import Home
-    from hopbench.flows.settings.stores import check_store
+    from hopbench.flows.settings.home import Home, check_store
     from hopbench.retrieval.strategies.registry import resolve
 
     wanted, labels = _sizes(sizes), resolve(strategies)
@@ -105,7 +105,7 @@ def _growth(
     folder: Path,
     table: Path | None,
 ) -> None:
-    from hopbench.flows.cli.printing.output import console
+    from hopbench.flows.cli.output import console
     from tools.costs.growth import Step, growth, markdown, write_table
     from tools.costs.measure import Cost, SharedCost, usual_processes
 
@@ -128,7 +128,7 @@ def _growth(
 
 
 def _trials(dataset: str, home: Home) -> None:
-    from hopbench.flows.cli.printing.output import add_row, console, table
+    from hopbench.flows.cli.output import add_row, console, table
     from tools.costs.sweep_trial import GRIDS, marginal_cost
 
     heads = ("first", "one more", "longest")
@@ -153,7 +153,7 @@ def _sizes(text: str) -> list[int]:
 
 
 def _print_shared(found: Sequence[SharedCost], sizes: Sequence[int]) -> None:
-    from hopbench.flows.cli.printing.output import add_row, console, table
+    from hopbench.flows.cli.output import add_row, console, table
 
     if not found:
         return
@@ -165,7 +165,7 @@ def _print_shared(found: Sequence[SharedCost], sizes: Sequence[int]) -> None:
 
 
 def _print_costs(costs: Sequence[Cost], sizes: Sequence[int]) -> None:
-    from hopbench.flows.cli.printing.output import add_row, console, table
+    from hopbench.flows.cli.output import add_row, console, table
 
     screen = console()
     heads = [f"{size:,}" for size in sizes]

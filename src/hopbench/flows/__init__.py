@@ -12,11 +12,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hopbench.flows.api.deployable.build_graph import build_graph as build_graph
-    from hopbench.flows.api.deployable.evaluate import evaluate as evaluate
-    from hopbench.flows.api.deployable.nightly import nightly as nightly
-    from hopbench.flows.api.deployable.sweep import sweep as sweep
-    from hopbench.flows.api.deployable.train import train as train
+    from hopbench.flows.api.prefect_flows import build_graph as build_graph
+    from hopbench.flows.api.prefect_flows import evaluate as evaluate
+    from hopbench.flows.api.prefect_flows import nightly as nightly
+    from hopbench.flows.api.prefect_flows import sweep as sweep
+    from hopbench.flows.api.prefect_flows import train as train
 
 FLOWS = ("build_graph", "evaluate", "nightly", "sweep", "train")
 
@@ -25,7 +25,7 @@ def __getattr__(name: str) -> Any:
     """A flow, loaded now."""
     if name not in FLOWS:
         raise AttributeError(f"module 'hopbench.flows' has no attribute {name!r}")
-    return getattr(import_module(f"hopbench.flows.api.deployable.{name}"), name)
+    return getattr(import_module("hopbench.flows.api.prefect_flows"), name)
 
 
 def __dir__() -> list[str]:

@@ -21,7 +21,7 @@ from hopbench.eval.metrics import (
 from hopbench.eval.report.charts import pareto
 from hopbench.eval.runs.evaluate import Plan, _compared
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
-from hopbench.flows.nights.champion import _best
+from hopbench.flows.nights.verdict import _best
 from hopbench.retrieval.types import Passage
 
 PASSAGES = tuple(Passage(f"p{i:02}", f"Title {i}", "nothing" if i else "It is Burbank.") for i in range(20))

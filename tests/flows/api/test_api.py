@@ -14,7 +14,7 @@ import pytest
 
 import hopbench
 from hopbench.flows.api.functions import GraphSettings
-from hopbench.flows.cli.overview.runs import list_runs
+from hopbench.flows.cli.overview import list_runs
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import GraphOptions
 from hopbench.retrieval.strategies.registry import make

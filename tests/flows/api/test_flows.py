@@ -13,17 +13,19 @@ from tests.flows.cli.conftest import write_benchmark
 from tests.support.places import ROOT
 
 import hopbench.flows
-from hopbench.flows.api.deployable.definition import (
+from hopbench.flows.api.definition import (
+    VARIABLES,
     CheckedFlow,
+    block_of,
     explain_crash,
+    load_secrets,
+    refusal,
     refuse_others,
     same_folder,
     unfinished_folder,
 )
 from hopbench.flows.settings.graph_options import GraphOptions
-from hopbench.flows.settings.refusals import refusal
-from hopbench.flows.settings.run_settings import RunSettings
-from hopbench.flows.settings.secrets import VARIABLES, block_of, load_secrets
+from hopbench.flows.settings.options import RunSettings
 from hopbench.flows.settings.setting import declared
 from hopbench.retrieval.support.errors import TargetError
 

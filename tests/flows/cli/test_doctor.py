@@ -17,7 +17,7 @@ from threading import Thread
 import pytest
 from tests.flows.cli.conftest import Done, Hopbench, call
 
-from hopbench.flows.cli.doctor import checks as doctor_checks
+from hopbench.flows.cli import _doctor_checks as doctor_checks
 from hopbench.flows.settings.home import Home
 
 SECRET = "sk-planted-0123456789"

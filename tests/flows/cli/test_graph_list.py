@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from tests.flows.cli.conftest import call, write_benchmark
 
-from hopbench.flows.graph.list import graphs
-from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.stores import open_store
+from hopbench.flows.graph.commands import graphs
+from hopbench.flows.settings.home import Home, open_store
 from hopbench.retrieval.graph.stores.neo4j_connection import Connection
 
 

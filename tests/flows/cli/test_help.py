@@ -13,10 +13,11 @@ from rich.text import Text
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from hopbench.flows.cli.flags import complete, declare
+from hopbench.flows.cli import complete
+from hopbench.flows.cli import flags as declare
 from hopbench.flows.cli.main import app
+from hopbench.flows.settings.home import STORES
 from hopbench.flows.settings.options import RUNNERS
-from hopbench.flows.settings.stores import STORES
 from hopbench.retrieval.embedding.factory import specs
 from hopbench.retrieval.graph.construction.plan import extractor_names
 from hopbench.retrieval.strategies import label as names

@@ -17,8 +17,8 @@ from tests.support.places import ROOT
 from hopbench.eval.explain import Answer, Change, Examiner, Fate, HelpfulChange, RankedPassage
 from hopbench.eval.explain.answers import note_words
 from hopbench.eval.metrics import PRIMARY
-from hopbench.flows.cli.printing.table import _table
-from hopbench.flows.explain.words import fate_words, path_words
+from hopbench.flows.cli.run import _table
+from hopbench.flows.explain.words import outcome_words, path_words
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.support.errors import IncompleteError, InputError, RegressionError
 from hopbench.retrieval.types import Hit, Step
@@ -129,7 +129,7 @@ def test_a_pruned_fate_tells_the_limit_the_landing_and_the_cost() -> None:
     place = RankedPassage("c2", 7, Hit("c2", 0.5, "graph", {}, (Step("SIMILAR_TO", "c1", "c2", 0.5, 0.5),)))
     seed = RankedPassage("c2", 31, Hit("c2", 0.5, "seed"))
     helped = HelpfulChange(Change("min_similarity", 0.7, 0.0), place), HelpfulChange(Change("k", 1, 9), seed, lost=3)
-    assert fate_words(Fate("c2", "pruned", initial_rank=40, changes=helped), name, name) == [
+    assert outcome_words(Fate("c2", "pruned", initial_rank=40, changes=helped), name, name) == [
         "pruned by min_similarity (rank 40 in the initial ranking): min_similarity 0.7 → 0 ranks it 7",
         "then it comes by: [One] ─SIMILAR_TO 0.5→ [Two]",
         "so would: k 1 → 9 ranks it 31, as a seed, in place of 3 others",

@@ -19,7 +19,7 @@ from tools.hopworld.write import write_benchmark
 import hopbench
 from hopbench.eval.benchmarks import load_benchmark
 from hopbench.eval.synthesize.write import STATEMENT, Origin, statements_of
-from hopbench.flows.studies.synthesize.written import UNFINISHED, ToWrite, write_sets
+from hopbench.flows.studies.synthesize import UNFINISHED, ToWrite, write_sets
 
 FILES = ("corpus.jsonl", "provenance.jsonl", "qrels/test.tsv", "queries.jsonl")
 

@@ -12,10 +12,10 @@ from rich.console import Console
 from hopbench.eval.compare import Comparison, PairResult
 from hopbench.eval.metrics import all_metrics
 from hopbench.eval.statistics import Interval
-from hopbench.flows.cli.compare.printing import _print_pairs, _print_ragas
+from hopbench.flows.cli.compare import _print_pairs, _print_ragas
 from hopbench.flows.cli.lists import _print_strategy, describe
-from hopbench.flows.cli.printing.grid import Grid
-from hopbench.flows.cli.printing.table import _best_first, _notes, _said, _table
+from hopbench.flows.cli.output import Grid
+from hopbench.flows.cli.run import _best_first, _notes, _said, _table
 from hopbench.retrieval.strategies.registry import registry
 
 LABELS = ("pagerank", "pagerank[restart=0.3]", "hoprank[weights=/tmp/w.json]")

@@ -23,8 +23,14 @@ from tests.support.prefect_events import recorded_events
 
 from hopbench.flows.nights.publish import to_prefect
 from hopbench.flows.nights.verdict import Verdict
-from hopbench.flows.orchestration.events import CHAMPION_CHANGED, NIGHTLY, changed_champion, emit, resource_name
-from hopbench.flows.orchestration.pages import OURS
+from hopbench.flows.orchestration.pages import (
+    CHAMPION_CHANGED,
+    NIGHTLY,
+    PAGES_VARIABLE,
+    changed_champion,
+    emit,
+    resource_name,
+)
 from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.settings.home import Home
 
@@ -101,7 +107,7 @@ def test_a_verdict_is_an_event_with_figures_labels_and_report(
 ) -> None:
     monkeypatch.setattr("prefect.artifacts.create_markdown_artifact", lambda *_: None)  # there is no API
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:4200/api")
-    monkeypatch.setenv(OURS, "1")
+    monkeypatch.setenv(PAGES_VARIABLE, "1")
     evaluation, verdict = regression(tmp_path)
     assert to_prefect(evaluation, "tonight", verdict, tmp_path / "report.html", "bm25", "hybrid") is None
     first, second = emitted()
@@ -126,7 +132,7 @@ def test_a_server_that_went_away_is_a_warning(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("prefect.artifacts.create_markdown_artifact", gone)
     evaluation, verdict = regression(tmp_path)
     warning = to_prefect(evaluation, "tonight", verdict, tmp_path / "report.html", None, None)
-    assert warning == "Prefect's API was not told of the verdict (ConnectError): no artifact, no event"
+    assert warning == "The verdict was not reported to Prefect's API (ConnectError): no artifact, no event"
 
 
 @pytest.mark.prefect

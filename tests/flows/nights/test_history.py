@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from tests.support.made_up_nights import DIGEST, night, scores
 
-from hopbench.flows.nights import retention
+from hopbench.flows.nights import review as retention
 from hopbench.flows.nights.history import NightlyRecord, nights, started_as, unfinished
-from hopbench.flows.nights.lock import only_nightly
 from hopbench.flows.nights.review import default_out
 from hopbench.flows.nights.run import NightlyOptions
 from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.locks import only_nightly
 from hopbench.retrieval.support.errors import IncompleteError, InputError, ParameterError
 
 
@@ -95,7 +95,7 @@ def test_an_interrupted_night_is_found_and_an_old_one_goes(tmp_path: Path) -> No
 HOLD = """
 import sys, time
 from pathlib import Path
-from hopbench.flows.nights.lock import only_nightly
+from hopbench.flows.settings.locks import only_nightly
 with only_nightly(Path(sys.argv[1]), "hopworld"):
     print("held", flush=True)
     time.sleep(60)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.support.made_up_nights import METRIC, Tonight, judged, night, scores
 
+from hopbench.flows.nights.environment import PACE, WALL, Latencies, Slower, judge_latencies
 from hopbench.flows.nights.history import nights
-from hopbench.flows.nights.latency import PACE, WALL, Latencies, Slower, judge_latencies
 from hopbench.flows.nights.publish import lines
 
 

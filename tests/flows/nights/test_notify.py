@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from hopbench.flows.cli.flags.run import command_line
-from hopbench.flows.cli.serve import without_webhook
-from hopbench.flows.nights.notify import check_webhook, post, shown
-from hopbench.flows.orchestration.processes import is_gone, process_tag
+from hopbench.flows.cli.nightly import without_webhook
+from hopbench.flows.cli.run import command_line
+from hopbench.flows.nights.options import check_webhook, post, shown
+from hopbench.flows.orchestration.runtime import is_gone, process_tag
 from hopbench.retrieval.support.errors import InputError
 
 SECRET = "sk-planted-0123456789"

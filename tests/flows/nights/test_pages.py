@@ -11,11 +11,10 @@ import click
 import pandas as pd
 import pytest
 
-from hopbench.flows.nights.ending import ending, exit_code_of
 from hopbench.flows.nights.history import write_night
-from hopbench.flows.orchestration.own_server import settings_of_pages
-from hopbench.flows.orchestration.pages import OURS, link, link_in, report_of, routes
-from hopbench.flows.orchestration.server import without_third_parties
+from hopbench.flows.nights.publish import ending, exit_code_of
+from hopbench.flows.orchestration.pages import PAGES_VARIABLE, link, link_in, report_of, routes
+from hopbench.flows.orchestration.server import settings_of_pages, without_third_parties
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import IncompleteError, InputError, RegressionError
 
@@ -70,7 +69,7 @@ def test_reports_of_runs_and_sweeps_in_the_home_are_served_and_linked(
         folder.mkdir(parents=True)
         (folder / "report.html").write_text(f"<p>{folder.name}</p>")
         (folder / "results.json").write_text("{}")
-    monkeypatch.setenv(OURS, "1")
+    monkeypatch.setenv(PAGES_VARIABLE, "1")
     links = [link_in(home, folder / "report.html") for folder in (home.runs / "a run", home.sweeps / "grid-1")]
     assert links == [
         "[The report](/hopbench/runs/a%20run/report.html)",
@@ -92,9 +91,9 @@ def test_a_report_elsewhere_is_found_while_the_night_is_kept(tmp_path: Path) -> 
 
 
 def test_only_our_own_server_has_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(OURS, raising=False)
+    monkeypatch.delenv(PAGES_VARIABLE, raising=False)
     assert link(NIGHT, Path("/home/report.html")).startswith("The report: `/home/report.html` on ")
-    monkeypatch.setenv(OURS, "1")
+    monkeypatch.setenv(PAGES_VARIABLE, "1")
     assert link(NIGHT, Path("/home/report.html")) == f"[The report](/hopbench/nights/{NIGHT}/report.html)"
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from hopbench.eval.runs.evaluate import interval_of
 from hopbench.eval.statistics import mean_ci
-from hopbench.flows.nights.history import NightlyRecord
-from hopbench.flows.nights.points import CHARTED, charted, points_of
+from hopbench.flows.nights.history import CHARTED, NightlyRecord, charted, points_of
 
 METRIC = "all_gold@10"
 

@@ -20,7 +20,7 @@ from tests.flows.cli.conftest import call, write_benchmark
 from tests.support.places import ROOT
 from tests.support.served import serving
 
-from hopbench.flows.api.deployable.serving import Schedules
+from hopbench.flows.api.serving import Schedules
 
 if TYPE_CHECKING:
     from hopbench.flows.orchestration.runtime import PrefectRuntime
@@ -159,7 +159,7 @@ def test_a_killed_run_is_marked_as_crashed_by_the_next_start(prefect_runtime: Pr
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 
-    from hopbench.flows.orchestration.processes import mark_crashed
+    from hopbench.flows.orchestration.runtime import mark_crashed
     from hopbench.flows.orchestration.steps import run_flow
 
     environment = {**os.environ, "PREFECT_API_URL": prefect_runtime.api_url, "HOPBENCH_HOME": str(tmp_path)}

@@ -10,10 +10,8 @@ import pytest
 from tests.support.made_up_nights import DIGEST, Tonight, judged, night, scores
 
 from hopbench.eval.trials.ledger import TrialRecord
-from hopbench.flows.nights.circumstances import changed
-from hopbench.flows.nights.history import last_good, nights
-from hopbench.flows.nights.latency import Latencies, Slower
-from hopbench.flows.nights.matching import match_labels
+from hopbench.flows.nights.environment import Latencies, Slower, changed
+from hopbench.flows.nights.history import last_good, match_labels, nights
 from hopbench.flows.nights.publish import lines, markdown
 from hopbench.flows.nights.verdict import as_dict
 
@@ -80,7 +78,9 @@ def test_another_spec_than_the_champions_is_told_but_no_regression(tmp_path: Pat
     verdict = judged(tonight, tmp_path, champion(0.80, restart=0.15))
     assert verdict.outcome == "good"
     assert lines(verdict)[1].startswith("behind the champion, with another spec: pagerank")
-    assert judged(Tonight({"bm25": scores(0.5)}), tmp_path, champion(0.8)).drift is None  # nothing stands for it
+    assert (
+        judged(Tonight({"bm25": scores(0.5)}), tmp_path, champion(0.8)).champion_change is None
+    )  # nothing stands for it
 
 
 def test_incomplete_slower_and_accepted_nights(tmp_path: Path) -> None:

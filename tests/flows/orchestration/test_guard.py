@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hopbench.flows.orchestration.guard import ORIGINS, guarded
+from hopbench.flows.orchestration.server import ORIGINS, guarded
 
 if TYPE_CHECKING:
     from starlette.testclient import TestClient

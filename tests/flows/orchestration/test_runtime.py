@@ -20,12 +20,10 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from hopbench.flows.orchestration import run_progress
-from hopbench.flows.orchestration.own_server import PrefectUnavailableError
-from hopbench.flows.orchestration.processes import process_tag
-from hopbench.flows.orchestration.progress import NoProgress
-from hopbench.flows.orchestration.runtime import PrefectRuntime
-from hopbench.flows.orchestration.steps import Steps, plain_steps, run_flow
+from hopbench.flows.orchestration import steps as run_progress
+from hopbench.flows.orchestration.runtime import PrefectRuntime, process_tag
+from hopbench.flows.orchestration.server import PrefectUnavailableError
+from hopbench.flows.orchestration.steps import NoProgress, Steps, plain_steps, run_flow
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import InputError
 

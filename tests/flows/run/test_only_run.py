@@ -10,12 +10,12 @@ from pathlib import Path
 
 from tests.flows.cli.conftest import call, write_benchmark
 
-from hopbench.flows.settings.out_folder import LOCK
+from hopbench.flows.settings.locks import LOCK
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from hopbench.flows.settings.out_folder import only_run
+from hopbench.flows.settings.locks import only_run
 with only_run(Path(sys.argv[1]), "tiny"):
     print("held", flush=True)
     time.sleep(120)

@@ -20,7 +20,7 @@ from hopbench.eval.trials.trial import TrialOutcome, Unit, UnitOutcome, merged, 
 from hopbench.eval.trials.unfinished import Unfinished
 from hopbench.eval.types import PassageRanking
 from hopbench.flows.orchestration.task_pool import Failed, TaskPool
-from hopbench.flows.run.scale_out import ScaledOut
+from hopbench.flows.run.worker import ScaledOut
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import RunOptions
 from hopbench.retrieval.support.errors import IncompleteError, InputError, StoreError, UnknownNameError

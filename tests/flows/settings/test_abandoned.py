@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hopbench.flows.settings.abandoned import DAYS
-from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.home import DAYS, Home
 
 OLD = time.time() - (DAYS + 1) * 86400
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hopbench.flows.settings import digests
-from hopbench.flows.settings.digests import known_digest
+from hopbench.flows.settings import graph_options
+from hopbench.flows.settings.graph_options import known_digest
+from hopbench.retrieval.graph.construction import plan
 from hopbench.retrieval.graph.construction.plan import corpus_digest
 from hopbench.retrieval.types import Passage
 
@@ -17,13 +18,13 @@ PASSAGES = [Passage("a", "One", "text one"), Passage("b", "", "text two"), Passa
 
 @pytest.fixture(autouse=True)
 def _small_corpora_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(digests, "FEW", 2)
+    monkeypatch.setattr(graph_options, "MIN_CACHED_PASSAGES", 2)
 
 
 def test_a_corpus_seen_before_is_not_digested_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = corpus_digest(PASSAGES)
     assert wanted == known_digest(PASSAGES, tmp_path)
-    monkeypatch.setattr(digests, "corpus_digest", lambda _: pytest.fail("it is noted"))
+    monkeypatch.setattr(plan, "corpus_digest", lambda _: pytest.fail("it is noted"))
     assert wanted == known_digest(PASSAGES, tmp_path)
     assert "" == known_digest(PASSAGES[:2], tmp_path)  # few: whoever wants it computes it
 

@@ -25,7 +25,6 @@ def test_prepare_creates_folders_and_leaves_no_probe(tmp_path: Path) -> None:
         "cache",
         "cache/embeddings",
         "graphs",
-        "home.json",
         "logs",
         "mlartifacts",
         "prefect",

@@ -10,7 +10,7 @@ import pytest
 from tests.support.prefect_events import recorded_events
 
 from hopbench.eval.trials.ledger import Ledger
-from hopbench.flows.sweeps.champion import crown
+from hopbench.flows.sweeps.flow import crown
 
 
 def winner(trial: str) -> Any:

@@ -31,7 +31,7 @@ from hopbench.eval.sweep.plan import read_sweep
 from hopbench.eval.trials.ledger import Ledger
 from hopbench.flows.cli.main import app
 from hopbench.flows.sweeps.flow import identity, sweep
-from hopbench.flows.sweeps.models import model_lines, model_options, questions_read
+from hopbench.flows.sweeps.inputs import model_lines, model_options, questions_read
 from hopbench.retrieval.embedding.factory import get_embedder
 from hopbench.retrieval.llm import LLM, BudgetReached, CallLedger, Endpoint
 from hopbench.retrieval.support.errors import InputError

@@ -33,8 +33,8 @@ from hopbench.eval.trials.ledger import Ledger, TrialRecord
 from hopbench.eval.types import fitted_on
 from hopbench.flows.cli.main import app
 from hopbench.flows.sweeps.flow import identity, sweep
-from hopbench.flows.sweeps.identity import Identity
 from hopbench.flows.sweeps.inputs import load_benchmarks, warnings_of_plan
+from hopbench.flows.sweeps.trials import Identity
 from hopbench.retrieval.fitted import FittedOn
 from hopbench.retrieval.strategies.pagerank import PageRank
 from hopbench.retrieval.support.errors import IncompleteError, InputError

@@ -12,10 +12,9 @@ import pytest
 
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import Dataset, RunPayload, Tracker, TrackingError, tracking_uri
-from hopbench.flows.tracking.experiments import saved_view
-from hopbench.flows.tracking.names import SWEEPS_EXPERIMENT, Param, Tag
-from hopbench.flows.tracking.pages import comparison_page, runs_page
+from hopbench.flows.tracking.payload import SWEEPS_EXPERIMENT, Param, Tag, comparison_page, runs_page
 from hopbench.flows.tracking.reader import TrackingReader
+from hopbench.flows.tracking.registry import saved_view
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

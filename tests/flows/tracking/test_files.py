@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from hopbench.flows.tracking.files import folder_in, refuse_secrets
+from hopbench.flows.tracking.writer import folder_in, refuse_secrets
 
 OURS = Path("/home/h/mlartifacts")
 

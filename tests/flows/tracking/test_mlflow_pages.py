@@ -14,9 +14,8 @@ from tests.support.thousand_trials import METRIC, pages, seconds_until, shows_al
 
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import RunPayload, Tracker, tracking_uri
-from hopbench.flows.tracking.names import SWEEPS_EXPERIMENT
-from hopbench.flows.tracking.pages import comparison_page, runs_page
-from hopbench.flows.tracking.server import command, experiment_pages, mlflow_server
+from hopbench.flows.tracking.payload import SWEEPS_EXPERIMENT, comparison_page, runs_page
+from hopbench.flows.tracking.reader import command, experiment_pages, mlflow_server
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:

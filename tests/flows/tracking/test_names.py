@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopbench.flows.run.descriptions import parent_name
-from hopbench.flows.tracking.names import MAX_RUN_NAME, run_name, trial_name
+from hopbench.flows.run.payloads import parent_name
+from hopbench.flows.tracking.payload import MAX_RUN_NAME, run_name, trial_name
 
 ID = "4f2a1c9d" * 8
 

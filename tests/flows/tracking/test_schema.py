@@ -1,4 +1,4 @@
-"""MLflow's database of an older MLflow: ours is upgraded with a copy, others are refused with the remedy."""
+"""A database of another MLflow is refused with the remedy, and left as it is."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import pytest
 
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import RunPayload, Tracker, TrackingError, tracking_uri
-from hopbench.flows.tracking.reader import TrackingReader
-from hopbench.flows.tracking.schema import bring_up_to_date
+from hopbench.flows.tracking.registry import refuse_other_schema
 from hopbench.retrieval.support.errors import InputError
 
 OLDER = "acf3f17fdcc7"  # MLflow 2.8 to 2.13
@@ -65,41 +64,12 @@ def quiet_alembic() -> Iterator[None]:
         logging.getLogger(name).disabled = disabled
 
 
-def revision(file: Path) -> str:
-    with closing(sqlite3.connect(file)) as database:
-        return str(database.execute("SELECT version_num FROM alembic_version").fetchone()[0])
-
-
 @pytest.fixture
 def home(older: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     place = Home(tmp_path / "home").prepare()
     place.mlflow_db.write_bytes(older.read_bytes())
     return place
-
-
-def test_our_own_database_is_upgraded_and_a_copy_kept(home: Home, older: Path) -> None:
-    with Tracker.start(home, "hopbench/new") as tracker:
-        tracker.log(RunPayload("night", "nightly", metrics={"recall@5": 0.5}))
-    (note,) = tracker.notes
-    (copy,) = home.root.glob("mlflow.db.before-*")
-    assert note.startswith(f"MLflow's database was brought up to date (its schema is {OLDER}, that of MLflow ")
-    assert note.endswith(f"; {copy} is a copy of it from before")
-    assert (revision(copy), revision(home.mlflow_db)) == (OLDER, copy.name.removeprefix("mlflow.db.before-"))
-
-    reader = TrackingReader(home)
-    assert reader.run(RUN).name == "bm25"  # what was there still is
-    assert reader.run(tracker.run_ids["night"]).name == "nightly"
-    assert reader.note is None  # and nothing was left to do
-    assert not list(home.root.glob("*.upgrading"))
-
-
-def test_comparing_runs_upgrades_it_too(home: Home) -> None:
-    reader = TrackingReader(home)
-    found = reader.newest("bm25", None)
-    assert found is not None
-    assert found.id == RUN
-    assert "was brought up to date" in str(reader.note)
 
 
 def test_somebody_elses_database_is_left_alone(
@@ -121,20 +91,7 @@ def test_a_newer_mlflows_database_and_a_server(home: Home, tmp_path: Path) -> No
         database.execute("UPDATE alembic_version SET version_num = 'ffffffffffff'")
         database.commit()
     with pytest.raises(InputError, match=r"written by a newer MLflow: its schema is ffffffffffff.*Update HopBench"):
-        bring_up_to_date(tracking_uri(home), home.mlflow_db)
-    assert bring_up_to_date("http://127.0.0.1:9", home.mlflow_db) is None  # a server looks after its own
-    assert bring_up_to_date(f"sqlite:///{tmp_path / 'none.db'}", tmp_path / "none.db") is None
+        refuse_other_schema(tracking_uri(home))
+    refuse_other_schema("http://127.0.0.1:9")  # a server looks after its own
+    refuse_other_schema(f"sqlite:///{tmp_path / 'none.db'}")
     assert not (tmp_path / "none.db").exists()
-
-
-def test_an_upgrade_that_fails_leaves_the_database_as_it_was(home: Home) -> None:
-    with closing(sqlite3.connect(home.mlflow_db)) as database:
-        database.execute("CREATE TABLE trace_info (something TEXT)")  # the next migration will want to make it
-        database.commit()
-    before = home.mlflow_db.read_bytes()
-    with pytest.raises(
-        InputError, match=r"mlflow.db is that of an older MLflow and could not be upgraded \(.*trace_info"
-    ):
-        bring_up_to_date(tracking_uri(home), home.mlflow_db)
-    assert home.mlflow_db.read_bytes() == before
-    assert not list(home.root.glob("*.upgrading"))

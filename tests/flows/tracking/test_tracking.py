@@ -26,12 +26,11 @@ from hopbench.flows.tracking.client import (
     RunPayload,
     Tracker,
     TrackingError,
+    may_go_back,
     tracking_uri,
     writers_lock,
 )
-from hopbench.flows.tracking.names import Tag
-from hopbench.flows.tracking.payload import MAX_PARAM, mlflow_name, redact, secrets, to_message
-from hopbench.flows.tracking.priority import may_go_back
+from hopbench.flows.tracking.payload import MAX_PARAM, Tag, mlflow_name, redact, secrets, to_message
 from hopbench.flows.tracking.writer import NICENESS, Writer, answer, serve
 from hopbench.retrieval.support.errors import InputError
 

@@ -15,7 +15,7 @@ from hopbench.eval.runs.evaluate import Plan
 from hopbench.eval.sweep.plan import read_sweep
 from hopbench.eval.trials.key import plugin_code, plugin_settings, plugin_warnings
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
-from hopbench.flows.nights.circumstances import changed
+from hopbench.flows.nights.environment import changed
 from hopbench.flows.run.worker import check_same_code, code_here
 from hopbench.flows.sweeps import flow as sweep_module
 from hopbench.flows.sweeps.flow import SweepOutcome, sweep
@@ -184,7 +184,7 @@ def test_an_interrupted_run_does_again_what_a_changed_plugin_ranked(site: Path, 
 
 def test_a_night_names_the_plugin_whose_code_changed(site: Path) -> None:
     def circumstances() -> dict[str, object]:
-        from hopbench.flows.nights.circumstances import _plugins
+        from hopbench.flows.nights.environment import _plugins
 
         graph = {"fingerprint": "f", "build_key": "k"}
         return {

@@ -1,23 +1,126 @@
-"""A corpus with its graph, opened for questions: what notebooks and other programs start from."""
+"""A corpus with its graph, opened for questions, and why a question was answered as it was, as objects."""
 
 from __future__ import annotations
 
+import base64
 import html
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hopbench.eval.explain import linked_entities
+from hopbench.eval.report.traversal import draw, traversal
+from hopbench.flows.explain.words import explanation_json, outcome_words, path_words, rank_words
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.retrieval.retriever import DEFAULT_K, Retrieved, Retriever
+from hopbench.retrieval.retriever import DEFAULT_K, LEFT, Retrieved, Retriever
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from hopbench.eval.explain import Examiner
     from hopbench.eval.types import Benchmark
-    from hopbench.flows.api.explanation import Explanation
+    from hopbench.flows.explain.target import Target
     from hopbench.retrieval.index import Index
     from hopbench.retrieval.strategies.base import Strategy
     from hopbench.retrieval.types import Passage
+
+COLUMNS = {
+    "entities": ("words", "entity", "name", "weight", "chunks"),
+    "hits": ("rank", "passage", "title", "score", "origin", "path"),
+    "gold": ("passage", "title", "fate", "rank", "why"),
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """One question under one label: entities, hits with their paths, and what became of each gold passage.
+
+    `details` is all that is known, as `hopbench explain --json` prints it. Plain values, which can be pickled.
+    """
+
+    question: str
+    label: str
+    failure: str | None
+    details: Mapping[str, Any] = field(hash=False)
+    _rows: Mapping[str, Sequence[tuple[Any, ...]]] = field(hash=False)
+    _picture: str = field(hash=False)
+
+    @classmethod
+    def of(cls, target: Target, examiner: Examiner) -> Explanation:
+        """The explanation of an examined question."""
+        failure = examiner.answer.failure
+        rows = {"entities": _entities(target), "hits": _hits(target, examiner), "gold": _gold(target, examiner)}
+        details = json.loads(explanation_json(target, [examiner]))
+        picture = _picture(target, examiner) if failure is None else ""
+        return cls(target.question.text, examiner.answer.label, failure, details, rows, picture)
+
+    def entities(self) -> pd.DataFrame:
+        """The entities that the question names: words, entity, name, weight, and how many chunks mention it."""
+        return self._table("entities")
+
+    def hits(self) -> pd.DataFrame:
+        """The first hits: rank, passage, title, score, origin, path."""
+        return self._table("hits")
+
+    def gold(self) -> pd.DataFrame:
+        """What became of each gold passage: passage, title, outcome, rank, why; empty for a question without gold."""
+        return self._table("gold")
+
+    def svg(self) -> str:
+        """The picture of the traversal; empty where the label failed."""
+        return self._picture
+
+    def _table(self, name: str) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(self._rows[name], columns=list(COLUMNS[name]))
+
+    def __repr__(self) -> str:
+        return f"<hopbench.Explanation of {self.question!r} by {self.label}>"
+
+    def _repr_html_(self) -> str:
+        """The picture, the outcomes of the gold passages and the hits, as a notebook shows them."""
+        if self.failure is not None:
+            return f"<p>{html.escape(self.label)} failed: {html.escape(self.failure)}</p>"
+        tables = [self.gold(), self.hits()]
+        shown = [table for table in tables if len(table)]
+        parts = [table.to_html(index=False, float_format=lambda value: f"{value:.4g}") for table in shown]
+        left = "".join(parts).replace("<td>", f"<td{LEFT}>").replace("<th>", f"<th{LEFT}>")
+        about = html.escape(f"{self.question} ({self.label})")
+        picture = base64.b64encode(self.svg().encode()).decode()  # as an image, whose style is not the page's
+        return f'<img alt="{about}" src="data:image/svg+xml;base64,{picture}">{left}'
+
+
+def _entities(target: Target) -> list[tuple[Any, ...]]:
+    return [tuple(getattr(link, name) for name in COLUMNS["entities"]) for link in linked_entities(target.batch)]
+
+
+def _hits(target: Target, examiner: Examiner) -> list[tuple[Any, ...]]:
+    return [
+        (
+            *(place.rank, place.passage, target.title(place.passage), place.hit.score, place.hit.origin),
+            path_words(place.hit.path, target.names),
+        )
+        for place in examiner.answer.places[: examiner.top]
+    ]
+
+
+def _gold(target: Target, examiner: Examiner) -> list[tuple[Any, ...]]:
+    rows = []
+    for passage in target.question.gold:
+        outcome = examiner.fate(passage)
+        why = " ".join([rank_words(outcome), *outcome_words(outcome, target.names, target.title)])
+        rows.append((passage, target.title(passage), outcome.kind, outcome.place.rank if outcome.place else None, why))
+    return rows
+
+
+def _picture(target: Target, examiner: Examiner) -> str:
+    linked = {link.entity for link in linked_entities(target.batch)}
+    return draw(traversal(target.question, examiner.answer, target.names, linked))
+
 
 DEFAULT = "hoprank"
 SAMPLE = 20  # questions by which an exported retriever is checked
@@ -85,8 +188,8 @@ class Corpus:
         Raises InputError where nothing links, and for a folder that holds something.
         """
         from hopbench.eval.synthesize.generate import TYPES, Recipe
-        from hopbench.flows.orchestration.progress import NoProgress
-        from hopbench.flows.studies.synthesize.make import MakeOptions, synthesize_opened
+        from hopbench.flows.orchestration.steps import NoProgress
+        from hopbench.flows.studies.synthesize import MakeOptions, synthesize_opened
 
         recipe = Recipe(questions=questions, types=tuple(types) or TYPES, seed=seed)
         options = MakeOptions(
@@ -111,7 +214,6 @@ class Corpus:
             raise InputError(f"question = {question!r}: write a question's id or text")
         if top < 1:
             raise InputError(f"top = {top!r}: at least one hit must be listed")
-        from hopbench.flows.api.explanation import Explanation
         from hopbench.flows.explain.target import Target, find_question
 
         target = Target(self.benchmark, find_question(question, self.benchmark), self.index)

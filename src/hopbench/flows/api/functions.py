@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from hopbench.flows.api.corpus import Corpus, open_corpus
-from hopbench.flows.api.runs import Run, default_folder
-from hopbench.flows.api.sweeps import Sweep
+from hopbench.flows.api.runs import Run, Sweep, default_folder
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.models import ModelOptions
@@ -143,8 +142,8 @@ def sweep(file: PathLike | Mapping[str, Any], out: PathLike, *, champion: bool =
     Raises InputError for a file that cannot be used, IncompleteError where the work stopped and the same call goes on.
     """
     from hopbench.eval.sweep.plan import read_sweep
-    from hopbench.flows.sweeps.content import plan_of_content
     from hopbench.flows.sweeps.flow import sweep as run_sweep
+    from hopbench.flows.sweeps.inputs import plan_of_content
 
     folder = Path(out)
     given = plan_of_content(file, folder) if isinstance(file, Mapping) else nullcontext(read_sweep(Path(file)))

@@ -14,17 +14,19 @@ from typing import Annotated, NoReturn, TextIO, cast
 import typer
 from rich.console import Console
 
-from hopbench.flows.cli import export, judge_check, lists, metrics, nightly, recommend, run, serve, train
-from hopbench.flows.cli.check_data.command import check_data_command
-from hopbench.flows.cli.compare.command import compare_command
-from hopbench.flows.cli.doctor.command import doctor_command
-from hopbench.flows.cli.explain.command import explain_command
-from hopbench.flows.cli.faults import flush_output, plain, prepare_output, refuse_undecodable_arguments
-from hopbench.flows.cli.graph.command import app as graph_app
-from hopbench.flows.cli.overview.command import history_command, ls_command, open_command
-from hopbench.flows.cli.printing.reserved import Reserved
-from hopbench.flows.cli.sweep.command import sweep_command
-from hopbench.flows.cli.synthesize import synthesize_command
+from hopbench.flows.cli._streams import Reserved, flush_output, plain, prepare_output, refuse_undecodable_arguments
+from hopbench.flows.cli.check_data import check_data_command
+from hopbench.flows.cli.compare import compare_command, recommend_command
+from hopbench.flows.cli.doctor import doctor_command
+from hopbench.flows.cli.explain import explain_command
+from hopbench.flows.cli.export import export_command
+from hopbench.flows.cli.graph import app as graph_app
+from hopbench.flows.cli.lists import benchmarks_command, metrics_command, strategies_command
+from hopbench.flows.cli.nightly import nightly_command, serve_command, without_webhook
+from hopbench.flows.cli.overview import history_command, ls_command, open_command
+from hopbench.flows.cli.run import report_command, run_command
+from hopbench.flows.cli.studies import judge_check_command, synthesize_command, train_app
+from hopbench.flows.cli.sweep import sweep_command
 from hopbench.retrieval.support.errors import HopBenchError, IncompleteError
 from hopbench.retrieval.support.notice import harmless
 
@@ -40,24 +42,24 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command("run")(run.run_command)
-app.command("nightly")(nightly.nightly_command)
+app.command("run")(run_command)
+app.command("nightly")(nightly_command)
 app.command("sweep")(sweep_command)
-app.command("serve", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(serve.serve_command)
+app.command("serve", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(serve_command)
 app.add_typer(graph_app, name="graph")
-app.add_typer(train.app, name="train")
+app.add_typer(train_app, name="train")
 app.command("explain")(explain_command)
 app.command("compare")(compare_command)
-app.command("export")(export.export_command)
-app.command("recommend")(recommend.recommend_command)
-app.command("judge-check")(judge_check.judge_check_command)
-app.command("report")(run.report_command)
+app.command("export")(export_command)
+app.command("recommend")(recommend_command)
+app.command("judge-check")(judge_check_command)
+app.command("report")(report_command)
 app.command("ls")(ls_command)
 app.command("open")(open_command)
 app.command("history")(history_command)
-app.command("strategies")(lists.strategies_command)
-app.command("benchmarks")(lists.benchmarks_command)
-app.command("metrics")(metrics.metrics_command)
+app.command("strategies")(strategies_command)
+app.command("benchmarks")(benchmarks_command)
+app.command("metrics")(metrics_command)
 app.command("check-data")(check_data_command)
 app.command("synthesize")(synthesize_command)
 app.command("doctor")(doctor_command)
@@ -106,7 +108,7 @@ def _hide_webhook() -> None:
     words = sys.argv[1:]
     if words[:1] not in (["nightly"], ["serve"]) or words[-1] == "--webhook" or sys.orig_argv[-len(words) :] != words:
         return
-    rest = serve.without_webhook(words)
+    rest = without_webhook(words)
     if rest != words:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1 : -len(words)], *rest])
 

@@ -1,16 +1,208 @@
-"""`hopbench run`, and `hopbench report DIR`, which makes a run's report again from its other files."""
+"""`hopbench run` with its result table, and `hopbench report DIR`, which makes a run's report again from its files."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 
-from hopbench.flows.cli.flags.declare import DATA, OUTPUT, Config, argument, option, with_flags
-from hopbench.flows.cli.flags.run import command_line, estimate
+from hopbench.flows.cli.flags import Config, argument, option, with_flags
+from hopbench.flows.cli.output import Grid, add_row, number, table
 from hopbench.flows.settings.graph_options import GraphOptions
-from hopbench.flows.settings.run_settings import RunSettings, run_options
+from hopbench.flows.settings.options import RunSettings, run_options
+from hopbench.flows.settings.setting import DATA, OUTPUT
+
+if TYPE_CHECKING:
+    from hopbench.eval.runs.files import ComparisonEntry, StrategyEntry
+    from hopbench.eval.runs.targets import TargetResult
+    from hopbench.flows.run.finished import Finished
+    from hopbench.flows.settings.options import RunOptions
+
+    Entries = Mapping[str, StrategyEntry]
+
+OTHER_METRICS = ("all_gold@5", "recall@5", "nDCG@10", "has_answer@5", "has_answer")
+"""Metrics beside the primary one, where they were measured; `has_answer@5` only beside `has_answer@10`."""
+
+DROPPED = (
+    "p50 ms",
+    "ms/q",
+    "nDCG@10",
+    "has_answer",
+    "recall@5",
+    "all_gold@5",
+    "has_answer@5",
+    "coverage",
+    "95% interval",
+)
+PIPED_WIDTH = 180
+
+
+def print_finished(finished: Finished, out: Path) -> None:
+    """The leaderboard with kinds, coverage, costs and verdicts, its notes, then the files' paths."""
+    from hopbench.eval.runs.results import comparisons, results
+    from hopbench.eval.runs.targets import check_targets
+
+    console = Console(width=None if Console().is_terminal else PIPED_WIDTH)
+    evaluation = finished.evaluation
+    entries = results(evaluation)
+    benchmark = entries["benchmark"]
+    strategies = _best_first(entries["strategies"], benchmark["primary_metric"])
+    console.print(
+        f"{benchmark['name']} · {benchmark['questions']} questions · {benchmark['passages']} passages · "
+        f"graph {entries['graph']['fingerprint'][:12]}",
+        markup=False,
+        highlight=False,
+    )
+    pairs = {pair["label"]: pair for pair in comparisons(evaluation)}
+    console.print(_table(strategies, pairs, benchmark["primary_metric"]))
+    if shown := _read_metrics(strategies):
+        console.print(_said(strategies, shown))
+    for line in _notes(strategies, benchmark["primary_metric"]):
+        console.print(line, markup=False, highlight=False)
+    for line in _targets(check_targets(evaluation.plan.targets, strategies)):
+        console.print(line, markup=False, highlight=False)
+    for warning in finished.warnings:
+        console.print(f"warning: {warning}", markup=False, style="yellow")
+    lines = [f"report  {out / 'report.html'}", *(f"mlflow  {name}: {url}" for name, url in finished.links.items())]
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(strategies: Entries, verdicts: Mapping[str, ComparisonEntry], primary: str | None) -> Grid:
+    baseline = next((str(pair["baseline"]) for pair in verdicts.values()), "")
+    metrics = _metrics(strategies, primary)
+    costs = ("coverage", "ms/q", "p50 ms")
+    against = (f"against {baseline}", "95% interval") if baseline else ()
+    heads = ("strategy", "kind", *metrics[:1], *against, *metrics[1:], *costs)
+    rows = table(*heads, right=(*metrics, *costs), drop=DROPPED, fold=("strategy",))
+    for label in strategies:
+        entry = strategies[label]
+        means = [number(entry["metrics"].get(name)) for name in metrics]
+        compared = _verdict(verdicts.get(label), label == baseline) if baseline else ()
+        add_row(rows, label, _kind(entry), *means[:1], *compared, *means[1:], *_costs(entry))
+    return rows
+
+
+def _best_first(strategies: Entries, primary: str | None) -> Entries:
+    from hopbench.eval.metrics import rank_key
+
+    order = sorted(
+        strategies, key=lambda label: rank_key(primary or "", strategies[label]["metrics"].get(primary or ""))
+    )
+    return {label: strategies[label] for label in order}
+
+
+def _metrics(strategies: Entries, primary: str | None) -> list[str]:
+    """The primary metric and, of those beside it, what was measured of any label."""
+    from hopbench.eval.metrics import added_names
+
+    known = {name for entry in strategies.values() for name in entry["metrics"]}
+    beside = [
+        name for name in OTHER_METRICS if name in known and (name != "has_answer@5" or primary == "has_answer@10")
+    ]
+    added = [name for name in added_names(sorted(known)) if name != primary]
+    return [*([primary] if primary else []), *beside, *added]
+
+
+def _kind(entry: StrategyEntry) -> str:
+    return f"{entry['kind']} *" if entry["in_sample"] else str(entry["kind"])
+
+
+def _costs(entry: StrategyEntry) -> tuple[str, str, str]:
+    questions = sum(group["questions"] for group in entry["by_type"].values())
+    spent = entry["seconds"]  # None where rankings were made elsewhere
+    speed = None if spent is None else 1000 * float(spent) / questions if questions else 0.0
+    return f"{float(entry['coverage']):.0%}", number(speed, 2), number(entry["latency_ms_p50"], 1)
+
+
+def _verdict(pair: ComparisonEntry | None, is_baseline: bool) -> tuple[str, str]:
+    """The verdict with the difference, and the interval that holds for all comparisons together."""
+    from hopbench.eval.report.data import shown_interval
+    from hopbench.eval.statistics import limit
+
+    if pair is None:
+        return "the baseline" if is_baseline else "–", ""
+    if pair["effect"] is None:
+        return str(pair["verdict"]), ""
+    interval = shown_interval(pair)
+    beside = f"[{limit(interval[0])}, {limit(interval[1])}]" if interval else ""
+    return f"{pair['verdict']} {pair['effect']:+.3f}", beside
+
+
+def _targets(found: Sequence[TargetResult]) -> list[str]:
+    """A line for each target: pass, or fail with the labels that miss it."""
+    by_target: dict[str, list[TargetResult]] = {}
+    for item in found:
+        by_target.setdefault(str(item.target), []).append(item)
+    return [f"target  {target}: {_outcome(outcomes)}" for target, outcomes in by_target.items()]
+
+
+def _outcome(found: Sequence[TargetResult]) -> str:
+    missed = [item for item in found if not item.passed]
+    if not missed:
+        return f"pass, {len(found)} of {len(found)} labels"
+    values = ("not measured" if one.value is None else number(one.value) for one in missed)
+    misses = ", ".join(f"{one.label} {value}" for one, value in zip(missed, values, strict=True))
+    return f"fail, {len(missed)} of {len(found)} labels: {misses}"
+
+
+def _read_metrics(strategies: Entries) -> list[str]:
+    """The metrics of contexts and answers that any label has: RAGAS's, answers, judgements."""
+    from hopbench.eval.metrics import all_metrics
+
+    names = [*all_metrics("ragas"), *all_metrics("answer"), *all_metrics("judge")]
+    return [name for name in names if any(name in entry["measured"] for entry in strategies.values())]
+
+
+def _said(strategies: Entries, shown: Sequence[str]) -> Grid:
+    """RAGAS, answers and judgements: the mean of the scores there are, and their share where it is not all."""
+    rows = table("RAGAS, answers", *shown, right=shown)
+    for label, entry in strategies.items():
+        cells = [_scored(entry["answered"].get(name), entry["measured"].get(name)) for name in shown]
+        add_row(rows, label, *cells)
+    return rows
+
+
+def _scored(mean: float | None, share: float | None) -> str:
+    return number(mean) + (f" ({share:.0%})" if share is not None and share < 1 else "")
+
+
+def _notes(strategies: Entries, primary: str | None) -> list[str]:
+    """What the benchmark lacks, and which labels are scored on the questions they were fitted on."""
+    from hopbench.eval.metrics import lacking
+    from hopbench.eval.report.summary import in_sample_words
+
+    found = [f"note: {missing}"] if (missing := lacking(primary)) else []
+    lines: dict[str, list[str]] = {}
+    for label, entry in strategies.items():
+        if entry["in_sample"]:
+            lines.setdefault(in_sample_words(entry["in_sample"], entry["kind"]), []).append(label)
+    return found + [
+        f"* {', '.join(labels)}: {words}, whose questions are asked here: no evidence for other questions, and not "
+        "called the best"
+        for words, labels in lines.items()
+    ]
+
+
+def estimate(options: RunOptions) -> None:
+    """Print what the models of a run will cost, instead of running it."""
+    from hopbench.flows.cli.output import print_estimate
+    from hopbench.flows.run.estimate import estimate_run
+
+    print_estimate(estimate_run(options))
+
+
+def command_line(name: str) -> str:
+    """The command as it was typed, without the webhook's URL, which may carry a token."""
+    shown: list[str] = []
+    for word in sys.argv[2:]:
+        hidden = shown[-1:] == ["--webhook"] or word.startswith("--webhook=")
+        shown.append(word.partition("=")[0] + "=…" if hidden and "=" in word[:10] else "…" if hidden else word)
+    return " ".join(["hopbench", name, *shown])
 
 
 @with_flags(GraphOptions, RunSettings)
@@ -27,10 +219,9 @@ def run_command(
     if flags["dry_run"]:
         estimate(options)
         return
-    from hopbench.flows.cli.printing.progress import terminal_progress
-    from hopbench.flows.cli.printing.table import print_finished
-    from hopbench.flows.run.completeness import refuse_incomplete, refuse_missed
+    from hopbench.flows.orchestration.steps import terminal_progress
     from hopbench.flows.run.evaluate import run
+    from hopbench.flows.run.finished import refuse_incomplete, refuse_missed
 
     with terminal_progress() as progress:
         finished = run(options, "evaluate", progress, force=force)
@@ -47,7 +238,7 @@ def report_command(
 ) -> None:
     """Make a run's report.html again, from results.json, questions.parquet and details.json.gz."""
     from hopbench.eval.report import read_run, write_report
-    from hopbench.flows.run.folder import RunFolder
+    from hopbench.flows.run.finished import RunFolder
 
     benchmark = RunFolder.read(folder).benchmark(dataset)
     target = folder / "report.html"

@@ -24,7 +24,7 @@ from hopbench.eval.files import write_atomically
 from hopbench.eval.runs.external import recorded, stored_rankings
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.flows.graph.build import open_index
-from hopbench.flows.run.folder import RunFolder
+from hopbench.flows.run.finished import RunFolder
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.external import FOREIGN

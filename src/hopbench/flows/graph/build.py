@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from hopbench.eval.files import write_atomically
-from hopbench.flows.orchestration.progress import Progress, ProgressSteps
 from hopbench.flows.orchestration.runtime import PrefectRuntime
-from hopbench.flows.orchestration.steps import Steps, run_flow
+from hopbench.flows.orchestration.steps import Progress, ProgressSteps, Steps, run_flow
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.corpus import chunk_passages

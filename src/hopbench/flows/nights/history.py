@@ -1,7 +1,4 @@
-"""The history of nightly runs: a folder each, with nightly.json and the per-question scores for later comparison.
-
-It is stored in HOPBENCH_HOME/nightly, whatever a run's `--out`, and needs none of the run's own files.
-"""
+"""The history of nightly runs: a folder each, with nightly.json and the per-question scores for later comparison."""
 
 from __future__ import annotations
 
@@ -12,13 +9,16 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.files import write_atomically
+from hopbench.eval.metrics import PRIMARY
+from hopbench.eval.runs.evaluate import interval_of
 from hopbench.flows.settings.home import NIGHT_RECORD
+from hopbench.retrieval.strategies.label import Label
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.notice import notice
 
@@ -67,8 +67,8 @@ class NightlyRecord:
         return self.content.get("selection")
 
     @property
-    def circumstances(self) -> Mapping[str, Any]:
-        """See `circumstances.circumstances`."""
+    def environment(self) -> Mapping[str, Any]:
+        """The environment it ran in, see `environment.environment_of`."""
         result: Mapping[str, Any] = self.content["circumstances"]
         return result
 
@@ -184,3 +184,155 @@ def remove(night: NightlyRecord) -> None:
     """Delete a nightly record, nightly.json first, so that a half-deleted folder does not count."""
     (night.folder / NIGHT_RECORD).unlink(missing_ok=True)
     shutil.rmtree(night.folder, ignore_errors=True)
+
+
+CHARTED = 60
+"""Nights in a report's chart; `hopbench history` has all of them."""
+
+INTERVAL = "interval"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A label in one night: the mean of the primary metric with its 95% interval, and its p50 latency in ms.
+
+    `low` and `high` are None where the night's rows have under two questions, or cannot be read.
+    """
+
+    night: str
+    started: str
+    outcome: str
+    digest: str
+    label: str
+    metric: str
+    value: float | None
+    low: float | None
+    high: float | None
+    latency_ms_p50: float | None
+
+
+def points_of(night: NightlyRecord, wanted: str | None = None) -> Iterator[Point]:
+    """The points of a night, by label; only the `wanted` one where that is given."""
+    metric = str(night.content.get("metric") or PRIMARY)
+    for label in sorted(night.labels):
+        if wanted not in (None, label):
+            continue
+        entry = night.labels[label]
+        low, high = entry.get(INTERVAL) or _interval(night, label, metric)
+        yield Point(
+            night.name,
+            str(night.content["started"]),
+            str(night.content["outcome"]),
+            night.digest,
+            label,
+            metric,
+            entry.get(metric),
+            low,
+            high,
+            entry.get("latency_ms_p50"),
+        )
+
+
+def _interval(night: NightlyRecord, label: str, metric: str) -> tuple[float | None, float | None]:
+    """The interval of a night that did not record it; one whose rows are damaged has none."""
+    try:
+        rows = night.rows_of(label)
+    except InputError:
+        return None, None
+    if metric not in rows.columns:
+        return None, None
+    return interval_of(rows, metric) or (None, None)
+
+
+def charted(tonight: NightlyRecord, earlier: Sequence[NightlyRecord]) -> list[dict[str, Any]]:
+    """What a report draws over the nights of one benchmark, oldest first; empty where tonight's is the only one.
+
+    `earlier` are nights on the same questions, newest first. Only tonight's labels and metric are drawn.
+    """
+    metric = tonight.content.get("metric") or PRIMARY
+    alike = [night for night in earlier if (night.content.get("metric") or PRIMARY) == metric]
+    if not alike:
+        return []
+    return [
+        {name: getattr(point, name) for name in ("started", "label", "metric", "value", "low", "high")}
+        for night in [*reversed(alike[: CHARTED - 1]), tonight]
+        for point in points_of(night)
+        if point.label in tonight.labels and point.value is not None
+    ]
+
+
+Parameters = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class LabelMatches:
+    """`before`: each label that has a past, with the night and the label that it is compared with.
+
+    `new` labels have none. `missing` labels were in the reference night `measure` and are not among
+    tonight's; `vanished` is true if the same selection included them then.
+    """
+
+    before: Mapping[str, tuple[NightlyRecord, str]] = field(default_factory=dict)
+    new: Sequence[str] = ()
+    missing: Sequence[str] = ()
+    measure: NightlyRecord | None = None
+    vanished: bool = False
+
+    @property
+    def replaced(self) -> dict[str, str]:
+        """Labels that replace another label of their strategy."""
+        return {label: known_as for label, (_, known_as) in self.before.items() if label != known_as}
+
+
+def match_labels(
+    tonight: Mapping[str, Parameters], earlier: Sequence[NightlyRecord], selection: Sequence[str]
+) -> LabelMatches:
+    """Match tonight's labels, by their parameters, with those of `earlier` nights (newest first).
+
+    `selection` is `--strategies` and each `--set`. The reference is the newest good night with the same selection, else
+    the newest good night.
+    """
+    good = [night for night in earlier if night.good]
+    if not good:
+        return LabelMatches(new=tuple(tonight))
+    alike = [night for night in good if night.selection == list(selection)]
+    measure = [*alike, *good][0]
+    before = {label: (night, label) for label in tonight if (night := last_good(earlier, label)) is not None}
+    of_past = {strategy_of(label) for label in before}
+    for label in (label for label in tonight if label not in before):
+        strategy = strategy_of(label)
+        night = measure if _lacking(measure, tonight, strategy) else None
+        if night is None and strategy not in of_past:
+            night = next((one for one in good if _lacking(one, tonight, strategy)), None)
+        if night is not None:
+            before[label] = (night, nearest(label, tonight[label], _lacking(night, tonight, strategy)))
+    taken = {known_as for _, known_as in before.values()}
+    missing = tuple(label for label in measure.labels if label not in tonight and label not in taken)
+    new = tuple(label for label in tonight if label not in before)
+    return LabelMatches(
+        {label: before[label] for label in tonight if label in before}, new, missing, measure, bool(alike and missing)
+    )
+
+
+def strategy_of(label: str) -> str:
+    """`NAME:tuned[field=value]` → `NAME`; with a reranker, `NAME+RERANKER`."""
+    return Label.of_any(label).stages
+
+
+def nearest(label: str, parameters: Parameters, candidates: Mapping[str, Parameters]) -> str:
+    """The candidate of the same preset, then with the fewest other parameters, then the first by name."""
+
+    def distance(candidate: str) -> tuple[bool, int, str]:
+        other = candidates[candidate]
+        differing = sum(parameters.get(name) != other.get(name) for name in {*parameters, *other})
+        return Label.of_any(candidate).unchanged != Label.of_any(label).unchanged, differing, candidate
+
+    return min(candidates, key=distance)
+
+
+def _lacking(night: NightlyRecord, tonight: Mapping[str, Parameters], strategy: str) -> dict[str, Parameters]:
+    """The night's labels of a strategy that tonight lacks, with their parameters."""
+    specs = night.environment.get("specs", {})
+    return {
+        label: specs.get(label, {}) for label in night.labels if label not in tonight and strategy_of(label) == strategy
+    }

@@ -1,18 +1,93 @@
-"""Publishes a verdict: as lines for terminal and report, and to Prefect as an artifact and events."""
+"""Publish a verdict: as lines for terminal and report, to Prefect as artifact and events, and how the night ended."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.statistics import limit
-from hopbench.flows.nights.latency import lines as latency_lines
+from hopbench.flows.nights.environment import lines as latency_lines
+from hopbench.flows.nights.history import NightlyRecord, nights
 from hopbench.flows.nights.verdict import Verdict, as_dict, describe
-from hopbench.flows.orchestration.events import NIGHTLY, changed_champion, emit, resource_name
-from hopbench.flows.orchestration.pages import link, url_of
+from hopbench.flows.orchestration.pages import NIGHTLY, REPORT, changed_champion, emit, link, resource_name, url_of
+from hopbench.flows.settings.home import Home
+from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError, RegressionError, TargetError
 
 if TYPE_CHECKING:
     from hopbench.eval.runs.evaluate import Evaluation
+
+MEANING = {
+    0: "good",
+    1: "unexpected: a defect of the program",
+    InputError.exit_code: "bad input or usage, nothing was run",
+    RegressionError.exit_code: "a regression was found",
+    IncompleteError.exit_code: "incomplete, the same command goes on",
+    130: "interrupted, the same command goes on",
+}
+USAGE = "UsageError"
+
+
+@dataclass(frozen=True)
+class Ending:
+    """`2026-11-22 02:00:07 UTC  hopworld-…  exit 3, a regression was found: pagerank  …/report.html`."""
+
+    line: str
+    markdown: str
+
+
+def exit_code_of(error: BaseException) -> int:
+    """The exit code that the command would have returned."""
+    if isinstance(error, HopBenchError):
+        return error.exit_code
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else int(error.code is not None)
+    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
+        return 130
+    return 2 if any(one.__name__ == USAGE for one in type(error).__mro__) else 1
+
+
+def ending(begun: datetime, code: int, reason: str) -> Ending:
+    """Describe how the nightly run started at `begun` ended; without a verdict, by `reason` alone."""
+    night = _since(begun)
+    missed = night is not None and code == TargetError.exit_code and not night.content["regressions"]
+    meaning = f"exit {code}, {'a target was missed' if missed else MEANING.get(code, 'unexpected')}"
+    what = _what(night) if night is not None else reason.splitlines()[0] if reason else ""
+    name = night.name if night is not None else "no verdict"
+    report = None if night is None else Path(str(night.content.get("report") or night.folder / REPORT))
+    sentence = f"{meaning}: {what}" if what else meaning
+    line = f"{begun:%Y-%m-%d %H:%M:%S} UTC  {name}  {sentence}" + (f"  {report}" if report is not None else "")
+    pointed = "" if night is None or report is None else f"\n\n{link(night.name, report)}"
+    quoted = "\n".join(f"    {line}" for line in reason.splitlines())
+    return Ending(line, f"# {name}\n\n{sentence}{pointed}\n\n{quoted}".rstrip() + "\n")
+
+
+def _since(begun: datetime) -> NightlyRecord | None:
+    """The nightly run that reached its verdict since `begun`, if there is one."""
+    try:
+        found = nights(Home.resolve().nights)
+    except HopBenchError:  # an older night is damaged: the nightly run has reported it
+        return None
+    since = begun.replace(microsecond=0)
+    return found[0] if found and datetime.fromisoformat(str(found[0].content["started"])) >= since else None
+
+
+def _what(night: NightlyRecord) -> str:
+    """Regressions by name, otherwise how many labels were compared."""
+    content = night.content
+    slower = {str(one["label"]) for one in content.get("slower", ())}
+    named = [f"{label} (slower)" if label in slower else str(label) for label in content["regressions"]]
+    if named:
+        return ", ".join(named)
+    if content["outcome"] == "baseline":
+        return "recorded as the baseline"
+    missing = list(content.get("missing", ()))
+    gone = f", missing: {', '.join(missing)}" if missing else ""
+    failed = f", failed too often: {', '.join(content['incomplete'])}" if content["incomplete"] else ""
+    return (
+        f"no regression, {len(content.get('compared', ()))} of {len(content['labels'])} labels compared{gone}{failed}"
+    )
 
 
 def lines(verdict: Verdict) -> list[str]:
@@ -25,9 +100,9 @@ def lines(verdict: Verdict) -> list[str]:
         f"{slow.then:g} ms then, {slow.now:g} ms now)"
         for slow in verdict.latency.slower
     ]
-    if verdict.drift is not None and verdict.drift.pair.verdict == "worse":
-        kind = "though its spec is the same" if verdict.drift.same_spec else "with another spec"
-        text_lines.append(f"behind the champion, {kind}: {describe(verdict.drift.pair, verdict.metric)}")
+    if verdict.champion_change is not None and verdict.champion_change.pair.verdict == "worse":
+        kind = "though its spec is the same" if verdict.champion_change.same_spec else "with another spec"
+        text_lines.append(f"behind the champion, {kind}: {describe(verdict.champion_change.pair, verdict.metric)}")
     if verdict.outcome == "baseline" and verdict.previous:
         text_lines.append("accepted as the new baseline")
     if verdict.incomplete:
@@ -138,7 +213,7 @@ def to_prefect(
                 benchmark.name, benchmark.digest, crowned, before, {**facts, "value": content["labels"][crowned]}
             )
     except Exception as error:  # whatever the client raises: a server may have gone away
-        return f"Prefect's API was not told of the verdict ({type(error).__name__}): no artifact, no event"
+        return f"The verdict was not reported to Prefect's API ({type(error).__name__}): no artifact, no event"
     return None
 
 

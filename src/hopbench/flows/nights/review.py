@@ -1,7 +1,9 @@
-"""Reviews tonight's evaluation before it is written: latency, champion, verdict, record and retention."""
+"""Review tonight's evaluation before it is written: latency, champion, verdict, record and retention."""
 
 from __future__ import annotations
 
+import glob
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -12,22 +14,115 @@ import numpy as np
 
 from hopbench.eval.metrics import PRIMARY, ragas_metrics
 from hopbench.eval.runs.evaluate import measured_calls
-from hopbench.flows.nights import champion, publish, retention
-from hopbench.flows.nights.circumstances import circumstances
-from hopbench.flows.nights.history import NightlyRecord, nights, started_as, write_night
-from hopbench.flows.nights.latency import PACE, WALL, Latencies, judge_latencies
-from hopbench.flows.nights.matching import match_labels
-from hopbench.flows.nights.points import INTERVAL, charted
-from hopbench.flows.nights.verdict import Verdict, as_dict, judge
-from hopbench.flows.run.completeness import Finished
-from hopbench.flows.run.session import Annotations
-from hopbench.flows.settings.home import Home
-from hopbench.flows.tracking.names import Tag
+from hopbench.flows.nights import publish
+from hopbench.flows.nights.environment import PACE, WALL, Latencies, environment_of, judge_latencies
+from hopbench.flows.nights.history import (
+    INTERVAL,
+    STAMP,
+    NightlyRecord,
+    charted,
+    last_good,
+    match_labels,
+    nights,
+    remove,
+    started_as,
+    write_night,
+)
+from hopbench.flows.nights.verdict import Verdict, as_dict, challenger, champion_of, crown, judge, night_of
+from hopbench.flows.run.evaluate import Annotations
+from hopbench.flows.run.finished import Finished
+from hopbench.flows.settings.home import Home, open_store
+from hopbench.flows.tracking.payload import Tag
+from hopbench.retrieval.support.errors import HopBenchError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from hopbench.eval.runs.evaluate import Evaluation
+
+
+@dataclass(frozen=True)
+class Retention:
+    """The nightly records of one benchmark: `kept`, with the reason of each, and `expired`."""
+
+    kept: Mapping[str, str]
+    expired: Sequence[NightlyRecord]
+
+
+def plan(earlier: Sequence[NightlyRecord], keep: int, good_tonight: Sequence[str], champion: str | None) -> Retention:
+    """What stays of `earlier` (newest first) when tonight is counted among the `keep` newest.
+
+    The last good night of each label stays whatever its age, unless tonight is it (`good_tonight` has its labels then);
+    so does the night whose name is `champion`.
+    """
+    needed = _last_good(earlier, good_tonight)
+    kept, expired = {}, []
+    for place, night in enumerate(earlier, 2):
+        if place <= keep:
+            kept[night.name] = f"among the newest {keep}"
+        elif night.name in needed:
+            kept[night.name] = f"the last good night of {', '.join(needed[night.name])}"
+        elif night.name == champion:
+            kept[night.name] = "the champion's night"
+        else:
+            expired.append(night)
+    return Retention(kept, expired)
+
+
+def _last_good(earlier: Sequence[NightlyRecord], have: Sequence[str]) -> dict[str, list[str]]:
+    needed: dict[str, list[str]] = {}
+    for label in dict.fromkeys(label for night in earlier for label in night.labels if label not in have):
+        night = last_good(earlier, label)
+        if night is not None:
+            needed.setdefault(night.name, []).append(label)
+    return needed
+
+
+def apply(retention: Retention, home: Home, everything: Sequence[NightlyRecord], graph_now: str) -> list[str]:
+    """Remove the expired nights, and the graphs that only they used; returns what was removed, in words.
+
+    Graphs that no night used (of runs and sweeps) are left alone, as are files outside the home.
+    """
+    gone = {night.name for night in retention.expired}
+    used = {graph_now, *(_graph(night)[1] for night in everything if night.name not in gone)}
+    removed = []
+    for night in retention.expired:
+        remove(night)
+        removed.append(f"the night {night.name}")
+    for engine, namespace in dict.fromkeys(_graph(night) for night in retention.expired):
+        if namespace and namespace not in used:
+            removed.append(_drop(engine, namespace, home))
+    return removed
+
+
+def _graph(night: NightlyRecord) -> tuple[str, str]:
+    return str(night.environment.get("store", "")), str(night.content.get("namespace", ""))
+
+
+def _drop(engine: str, namespace: str, home: Home) -> str:
+    try:
+        open_store(engine, namespace, home).drop()
+        (home.graphs / f"{namespace}.{engine}.json").unlink(missing_ok=True)
+    except HopBenchError as error:  # a server that is away tonight: its graph stays
+        return f"nothing of the graph {namespace} ({error})"
+    return f"the graph {namespace}"
+
+
+def leftovers(folder: Path, earlier: Sequence[NightlyRecord], keep: int, benchmark: str) -> list[Path]:
+    """Folders of nightly runs of this benchmark without a verdict that are older than the `keep` newest."""
+    oldest = earlier[keep - 1].name if len(earlier) >= keep else ""
+    names = {night.name for night in earlier}
+    return [
+        path
+        for path in folder.glob(f"{glob.escape(benchmark)}-{STAMP}")
+        if path.is_dir() and path.name not in names and path.name < oldest
+    ]
+
+
+def drop_leftover(folder: Path) -> str:
+    """Remove the folder of a nightly run that never finished."""
+    shutil.rmtree(folder, ignore_errors=True)
+    return f"the unfinished night {folder.name}"
 
 
 @dataclass
@@ -47,7 +142,7 @@ class NightReview:
     crowned: str | None = None
     key: str = ""
     finished: Finished | None = None
-    _plan: retention.Retention | None = None
+    _plan: Retention | None = None
     _earlier: list[NightlyRecord] = field(default_factory=list)
     _latency: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -57,7 +152,7 @@ class NightReview:
         digest = evaluation.plan.benchmark.digest
         everything = nights(self.home.nights)
         self._earlier = [night for night in everything if night.digest == digest and night.name != self.night]
-        known = champion.champion_of(self.home, digest)
+        known = champion_of(self.home, digest)
         trial = known[1] if known else None
         specs = {label: one.parameters for label, one in evaluation.trials.items()}
         found = match_labels(specs, self._earlier, self.selection)
@@ -69,12 +164,12 @@ class NightReview:
         settled = self.verdict.accepted() if accepted else self.verdict
         self.verdict = settled
         # An accepted night is the new measure in every respect.
-        drifted = accepted and settled.drifted
-        self.crowned = champion.challenger(evaluation, settled, None if drifted else trial)
+        fell_behind = accepted and settled.fell_behind
+        self.crowned = challenger(evaluation, settled, None if fell_behind else trial)
         if self.keep is not None:
             good = list(evaluation.trials) if settled.outcome in ("baseline", "good") else []
-            owner = champion.night_of(trial) if trial and self.crowned is None else None
-            self._plan = retention.plan(self._earlier, self.keep, good, owner)
+            owner = night_of(trial) if trial and self.crowned is None else None
+            self._plan = plan(self._earlier, self.keep, good, owner)
         failure = None
         if self.prefect:
             before = known[0].label if known else None
@@ -117,7 +212,7 @@ class NightReview:
                 self._latency[label][PACE] = second
             return second
 
-        here = circumstances(evaluation)["machine"]
+        here = environment_of(evaluation)["machine"]
         return judge_latencies(self._latency, before, here, self.latency_factor, again)
 
     def write_record(self, run_ids: Mapping[str, str]) -> list[str]:
@@ -128,12 +223,12 @@ class NightReview:
         write_night(self.home.nights / self.night, self._content(evaluation, self.verdict), _rows(evaluation))
         if self.crowned is not None:
             run_id = run_ids.get(f"{self.key}/{self.crowned}", "")
-            champion.crown(self.home, evaluation, self.crowned, self.night, run_id)
+            crown(self.home, evaluation, self.crowned, self.night, run_id)
         if self._plan is None or self.keep is None:
             return []
-        removed = retention.apply(self._plan, self.home, nights(self.home.nights), self._namespace(evaluation))
-        for folder in retention.leftovers(self.home.nights, self._earlier, self.keep, started_as(self.night)):
-            removed.append(retention.drop_leftover(folder))
+        removed = apply(self._plan, self.home, nights(self.home.nights), self._namespace(evaluation))
+        for folder in leftovers(self.home.nights, self._earlier, self.keep, started_as(self.night)):
+            removed.append(drop_leftover(folder))
         return removed
 
     def _namespace(self, evaluation: Evaluation) -> str:
@@ -160,7 +255,7 @@ class NightReview:
             },
             "selection": list(self.selection),
             "report": str(self.report),
-            "circumstances": circumstances(evaluation),
+            "circumstances": environment_of(evaluation),
             "namespace": self._namespace(evaluation),
             "tracking_key": self.key,
             "kept": dict(self._plan.kept) if self._plan else {},

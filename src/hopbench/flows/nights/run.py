@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.types import MAX_FAILED
 from hopbench.flows.nights.history import unfinished
-from hopbench.flows.nights.lock import only_nightly
-from hopbench.flows.nights.notify import post
-from hopbench.flows.nights.options import NightlyOptions
+from hopbench.flows.nights.options import NightlyOptions, post
 from hopbench.flows.orchestration.pages import REPORT
-from hopbench.flows.orchestration.progress import Progress
-from hopbench.flows.run.completeness import Finished, missed, refuse_missed
+from hopbench.flows.orchestration.steps import Progress
 from hopbench.flows.run.evaluate import run
+from hopbench.flows.run.finished import Finished, missed, refuse_missed
 from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.locks import only_nightly
 from hopbench.flows.settings.options import RunOptions
 from hopbench.retrieval.support.errors import IncompleteError, RegressionError
 

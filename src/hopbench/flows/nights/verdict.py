@@ -1,35 +1,106 @@
-"""The night's verdict: each label against the last good night that had it, and one against the champion.
-
-A regression is a label significantly worse on the primary metric than on the last good night (one family of
-comparisons, corrected by Holm), or worse than the champion with the champion's own spec (a drift too slow to show from
-night to night), or slower than `latency_factor` allows beside the yardstick.
-"""
+"""The night's verdict: each label against the last good night that had it, and one against the champion."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from hopbench.eval.compare import BREAKDOWN_RESAMPLES, Comparison, PairResult, compare
-from hopbench.eval.metrics import PRIMARY, ragas_metrics
+from hopbench.eval.metrics import PRIMARY, ragas_metrics, rank_key
 from hopbench.eval.statistics import RESAMPLES, limit
-from hopbench.flows.nights.circumstances import changed, circumstances
-from hopbench.flows.nights.history import NightlyRecord
-from hopbench.flows.nights.latency import Latencies, Slower
-from hopbench.flows.nights.matching import LabelMatches, nearest
+from hopbench.eval.trials.key import TrialKey
+from hopbench.eval.trials.ledger import Champion, Ledger, TrialRecord
+from hopbench.flows.nights.environment import Latencies, Slower, changed, environment_of
+from hopbench.flows.nights.history import LabelMatches, NightlyRecord, nearest
+from hopbench.flows.settings.home import Home
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hopbench.eval.runs.evaluate import Evaluation
-    from hopbench.eval.trials.ledger import TrialRecord
+    from hopbench.eval.runs.evaluate import Evaluation, Plan
+
+
+def champion_of(home: Home, digest: str) -> tuple[Champion, TrialRecord] | None:
+    """The champion of a benchmark with its trial, if one was named and its trial is still in the ledger."""
+    with Ledger.open(home.ledger) as ledger:
+        champion = ledger.champion_of(digest)
+        trial = ledger.get(champion.trial_id) if champion is not None else None
+    return None if champion is None or trial is None else (champion, trial)
+
+
+def night_of(trial: TrialRecord) -> str | None:
+    """The nightly run that made this trial champion; None if a sweep did."""
+    night = trial.settings.get("night")
+    return None if night is None else str(night)
+
+
+def challenger(evaluation: Evaluation, verdict: Verdict, known: TrialRecord | None) -> str | None:
+    """The label that becomes champion tonight: a good night's best label, if it beats the champion or there is none."""
+    best = _best(evaluation)
+    if verdict.outcome not in ("baseline", "good") or best is None:
+        return None
+    if known is None:
+        return best
+    from hopbench.eval.compare import compare
+
+    metric = evaluation.plan.primary
+    if metric is None or metric not in known.questions.columns:
+        return None
+    rows = {best: evaluation.rows[best], "the champion": known.questions}
+    pair = compare(rows, metric=metric, pairs=[(best, "the champion")], seed=evaluation.plan.seed).pairs[0]
+    return best if pair.verdict == "better" else None
+
+
+def crown(home: Home, evaluation: Evaluation, label: str, night: str, run_id: str) -> None:
+    """Keep a label's trial in the ledger and name it the champion."""
+    record = _record(evaluation, label, night)
+    with Ledger.open(home.ledger) as ledger:
+        ledger.put(record)
+        digest = evaluation.plan.benchmark.digest
+        ledger.set_champion(Champion(digest, record.trial_id, label, run_id, time.time()))
+
+
+def _best(evaluation: Evaluation) -> str | None:
+    """HopBench's best label by the primary metric that was not tuned or learned on this benchmark's questions."""
+    metric = evaluation.plan.primary
+    if metric is None:
+        return None
+    means = {label: summary["metrics"].get(metric) for label, summary in evaluation.summaries.items()}
+    scored = {label: mean for label, mean in means.items() if mean is not None and _eligible(evaluation.plan, label)}
+    return min(scored, key=lambda label: (rank_key(metric, scored[label]), label), default=None)
+
+
+def _eligible(plan: Plan, label: str) -> bool:
+    strategy = plan.strategies.get(label)  # none answers with a closed book
+    return not (plan.in_sample(label) or (strategy is not None and strategy.foreign))
+
+
+def _record(evaluation: Evaluation, label: str, night: str) -> TrialRecord:
+    plan, trial = evaluation.plan, evaluation.trials[label]
+    key = TrialKey.of(
+        plan.strategies[label],
+        plan.index,
+        dataset=plan.benchmark.digest,
+        questions=[question.id for question in plan.benchmark.questions],
+        fingerprint=plan.record["fingerprint"],
+        budget=plan.budget,
+        seed=plan.seed,
+        parameters=dict(trial.parameters),  # later nights look for the label with these
+        night=night,  # a night's trial is its own: a sweep does not reuse it
+    )
+    metrics = evaluation.summaries[label]["metrics"]
+    ended = time.time()
+    rows = evaluation.rows[label]
+    return TrialRecord(key.id, key.settings, metrics, rows, trial.failures, trial.seconds, ended, ended)
+
 
 Outcome = Literal["baseline", "good", "regression", "incomplete"]
 
 
 @dataclass(frozen=True)
-class Drift:
+class ChampionChange:
     """Tonight's `label` against the benchmark's champion; `same_spec`: whether it has the champion's own parameters."""
 
     label: str
@@ -53,7 +124,7 @@ class Verdict:
     found: LabelMatches = field(default_factory=LabelMatches)
     comparison: Comparison | None = None
     ragas: Sequence[Comparison] = ()
-    drift: Drift | None = None
+    champion_change: ChampionChange | None = None
     left_out: str = ""
     latency: Latencies = field(default_factory=Latencies)
     incomplete: Sequence[str] = ()
@@ -75,15 +146,21 @@ class Verdict:
         return [] if self.comparison is None else [pair for pair in self.comparison.pairs if pair.verdict == "worse"]
 
     @property
-    def drifted(self) -> bool:
+    def fell_behind(self) -> bool:
         """Whether the champion's own spec is worse tonight than when it became champion."""
-        return self.drift is not None and self.drift.same_spec and self.drift.pair.verdict == "worse"
+        return (
+            self.champion_change is not None
+            and self.champion_change.same_spec
+            and self.champion_change.pair.verdict == "worse"
+        )
 
     @property
     def regressions(self) -> list[str]:
         """The labels that make this night a regression."""
-        drifted = [self.drift.label] if self.drift is not None and self.drifted else []
-        return list(dict.fromkeys([*(p.label for p in self.worse), *drifted, *(s.label for s in self.latency.slower)]))
+        fell_behind = [self.champion_change.label] if self.champion_change is not None and self.fell_behind else []
+        return list(
+            dict.fromkeys([*(p.label for p in self.worse), *fell_behind, *(s.label for s in self.latency.slower)])
+        )
 
     def accepted(self) -> Verdict:
         """The same findings, taken as the new baseline (`--accept`)."""
@@ -99,8 +176,8 @@ def judge(
 ) -> Verdict:
     """Compare tonight with what was `found` of earlier nights of the same benchmark, and with its champion."""
     metric = evaluation.plan.primary or PRIMARY
-    now, replaced = circumstances(evaluation), found.replaced
-    drift = None if champion is None else _drift(evaluation, champion, metric)
+    now, replaced = environment_of(evaluation), found.replaced
+    champion_change = None if champion is None else _champion_change(evaluation, champion, metric)
     verdict = Verdict(
         "good" if found.before else "baseline",
         metric,
@@ -108,15 +185,15 @@ def judge(
         found,
         _against(evaluation, found, metric),
         _ragas(evaluation, found),
-        drift,
-        "" if champion is None or drift is not None else str(champion.settings["strategy"]),
+        champion_change,
+        "" if champion is None or champion_change is not None else str(champion.settings["strategy"]),
         latency,
         tuple(incomplete),
         tuple(
             dict.fromkeys(
                 line
                 for night in _distinct(found)
-                for line in changed(now, night.circumstances, list(found.before), replaced)
+                for line in changed(now, night.environment, list(found.before), replaced)
             )
         ),
     )
@@ -148,7 +225,7 @@ def _ragas(evaluation: Evaluation, found: LabelMatches) -> tuple[Comparison, ...
     return tuple(one for name in names if (one := _against(evaluation, found, name, BREAKDOWN_RESAMPLES)) is not None)
 
 
-def _drift(evaluation: Evaluation, champion: TrialRecord, metric: str) -> Drift | None:
+def _champion_change(evaluation: Evaluation, champion: TrialRecord, metric: str) -> ChampionChange | None:
     """The champion's own spec tonight; else the nearest label of its strategy; else None."""
     strategy, parameters = champion.settings["strategy"], champion.settings["parameters"]
     specs = {label: dict(trial.parameters) for label, trial in evaluation.trials.items() if trial.strategy == strategy}
@@ -159,7 +236,7 @@ def _drift(evaluation: Evaluation, champion: TrialRecord, metric: str) -> Drift 
     name = f"the champion ({strategy})"
     rows = {label: evaluation.rows[label], name: champion.questions}
     pair = compare(rows, metric=metric, pairs=[(label, name)], seed=evaluation.plan.seed).pairs[0]
-    return Drift(label, champion.trial_id, bool(same), pair)
+    return ChampionChange(label, champion.trial_id, bool(same), pair)
 
 
 def describe(pair: PairResult, metric: str, replaced: Mapping[str, str] | None = None) -> str:
@@ -176,7 +253,7 @@ def describe(pair: PairResult, metric: str, replaced: Mapping[str, str] | None =
 def as_dict(verdict: Verdict) -> dict[str, Any]:
     """The verdict as plain JSON values: for nightly.json, the report, MLflow and the webhook."""
     pairs = [] if verdict.comparison is None else verdict.comparison.pairs
-    drift = verdict.drift
+    champion_change = verdict.champion_change
     return {
         "outcome": verdict.outcome,
         "metric": verdict.metric,
@@ -189,8 +266,8 @@ def as_dict(verdict: Verdict) -> dict[str, Any]:
         "comparisons": [_pair(pair) for pair in pairs],
         "ragas": {comparison.metric: [_pair(pair) for pair in comparison.pairs] for comparison in verdict.ragas},
         "champion": None
-        if drift is None
-        else {"trial": drift.champion, "same_spec": drift.same_spec, **_pair(drift.pair)},
+        if champion_change is None
+        else {"trial": champion_change.champion, "same_spec": champion_change.same_spec, **_pair(champion_change.pair)},
         "slower": [_slower(slow) for slow in verdict.latency.slower],
         "busy": [_slower(slow) for slow in verdict.latency.busy],
         "incomplete": list(verdict.incomplete),

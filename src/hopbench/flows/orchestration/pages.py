@@ -1,18 +1,19 @@
-"""Serves reports next to Prefect's pages: browsers refuse to open files from a page loaded over HTTP.
+"""What Prefect's pages show of a flow run: artifacts, events, and links to reports.
 
-Each night's report is `/hopbench/nights/NIGHT/report.html` on the port of Prefect's pages, beside them, and those of
-runs and sweeps that the home holds are `/hopbench/runs/RUN/report.html` and `/hopbench/sweeps/SWEEP/report.html`: links
-without host and port, so they work through a tunnel and after a restart on another port.
+Reports are served next to the pages: browsers refuse to open files from a page loaded over HTTP.
 """
 
 from __future__ import annotations
 
 import json
+import logging
+import math
 import os
+import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from hopbench.flows.settings.home import NIGHT_RECORD, Home
@@ -21,10 +22,86 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import Mount
 
-BESIDE = "/hopbench"
-ROOT = f"{BESIDE}/nights"
+_log = logging.getLogger(__name__)
+
+
+def artifact_key(*parts: str) -> str:
+    """A key as Prefect takes it: lower-case letters, digits and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", "-".join(["hopbench", *parts]).lower()).strip("-")
+
+
+def leave(markdown: str, key: str, description: str) -> None:
+    """Leave a page of Markdown with the flow run under way; without one, do nothing.
+
+    The run's own files are complete by then, so a server that refuses or is gone costs only the artifact.
+    """
+    from prefect.context import FlowRunContext
+
+    if FlowRunContext.get() is None:
+        return
+    from prefect.artifacts import create_markdown_artifact
+
+    try:
+        create_markdown_artifact(markdown, key, description)
+    except Exception as error:
+        _log.warning("no artifact %s: %s: %s", key, type(error).__name__, error)
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows with the same columns as a table of Markdown; numbers with three digits."""
+    heads = list(rows[0]) if rows else []
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    return "\n".join([*lines, *("| " + " | ".join(_cell(row[head]) for head in heads) + " |" for row in rows)])
+
+
+def _cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    return f"{value:.3f}" if isinstance(value, float) else str(value).replace("|", "\\|")
+
+
+CHAMPION_CHANGED = "hopbench.champion.changed"
+NIGHTLY = "hopbench.nightly."
+"""And the outcome: baseline, good, regression or incomplete."""
+
+
+def resource_name(text: str) -> str:
+    """`text` as a part of a resource's id or of an artifact's key: lower case letters, digits and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def emit(event: str, benchmark: str, digest: str, payload: Mapping[str, Any], labels: Sequence[str] = ()) -> None:
+    """Queue an event about a benchmark for Prefect's API; returns at once. `labels` are those that it is about."""
+    from prefect.events import emit_event
+
+    emit_event(
+        event,
+        resource={
+            "prefect.resource.id": f"hopbench.benchmark.{resource_name(benchmark)}",
+            "prefect.resource.name": benchmark,
+            "hopbench.benchmark.digest": digest,
+        },
+        related=[
+            {
+                "prefect.resource.id": f"hopbench.label.{resource_name(label)}",
+                "prefect.resource.role": "label",
+                "prefect.resource.name": label,
+            }
+            for label in dict.fromkeys(labels)
+        ],
+        payload={"benchmark": benchmark, **payload},
+    )
+
+
+def changed_champion(benchmark: str, digest: str, label: str, before: str | None, facts: Mapping[str, Any]) -> None:
+    """Emit that `label` takes the place of the champion `before` of a benchmark; `facts` say where it was measured."""
+    emit(CHAMPION_CHANGED, benchmark, digest, {"label": label, "before": before, **facts}, [label])
+
+
+MOUNT = "/hopbench"
+ROOT = f"{MOUNT}/nights"
 REPORT = "report.html"
-OURS = "HOPBENCH_PAGES"
+PAGES_VARIABLE = "HOPBENCH_PAGES"
 """Set where Prefect's API is our own server: only that one serves the reports."""
 
 
@@ -36,21 +113,21 @@ def link_to(night: str) -> str:
 def url_of(night: str) -> str | None:
     """The address of a night's report on our own server; None where another server has no such page."""
     server = os.environ.get("PREFECT_API_URL", "").removesuffix("/api")
-    return f"{server}{link_to(night)}" if os.environ.get(OURS) and server else None
+    return f"{server}{link_to(night)}" if os.environ.get(PAGES_VARIABLE) and server else None
 
 
 def link(night: str, report: Path) -> str:
     """The night's report in Markdown: a link on our own server, else the file's path."""
-    return f"[The report]({link_to(night)})" if os.environ.get(OURS) else _file(report)
+    return f"[The report]({link_to(night)})" if os.environ.get(PAGES_VARIABLE) else _file(report)
 
 
 def link_in(home: Home, report: Path) -> str:
     """A report in Markdown: a link where a night, run or sweep of the home has it and the server is ours."""
     place = report.absolute()
     for folder in (home.nights, home.runs, home.sweeps):
-        if os.environ.get(OURS) and place.parent.parent == folder and place.name == REPORT:
+        if os.environ.get(PAGES_VARIABLE) and place.parent.parent == folder and place.name == REPORT:
             kind = "nights" if folder == home.nights else folder.name
-            return f"[The report]({BESIDE}/{kind}/{quote(place.parent.name)}/{REPORT})"
+            return f"[The report]({MOUNT}/{kind}/{quote(place.parent.name)}/{REPORT})"
     return _file(report)
 
 
@@ -106,4 +183,4 @@ def routes(home: Home) -> Mount:
         return report
 
     ends = {"nights": night, "runs": reports_of(home.runs), "sweeps": reports_of(home.sweeps)}
-    return Mount(BESIDE, routes=[Route(f"/{kind}/{{name}}/{REPORT}", end) for kind, end in ends.items()])
+    return Mount(MOUNT, routes=[Route(f"/{kind}/{{name}}/{REPORT}", end) for kind, end in ends.items()])

@@ -1,27 +1,103 @@
-"""Prefect's API server in the background, while the main process computes.
-
-    with PrefectRuntime.start(home) as runtime:      # returns at once; the server needs 7-20 s
-        vectors = embed(passages)                    # meanwhile
-        run_flow("evaluate", lambda step: step("score", score, vectors), runtime=runtime)
-
-Nothing here imports prefect before `wait()`.
-"""
+"""Prefect's API server in the background while the main process computes, or the flow run already under way."""
 
 from __future__ import annotations
 
+import logging
 import os
+import socket
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from threading import Event
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from hopbench.flows.orchestration.own_server import STOP_SECONDS, OwnServer, PrefectUnavailableError
-from hopbench.flows.orchestration.pages import OURS
+import psutil
+
+from hopbench.flows.orchestration.pages import PAGES_VARIABLE
+from hopbench.flows.orchestration.server import STOP_SECONDS, OwnServer, PrefectUnavailableError
 from hopbench.flows.settings.home import Home
 
 if TYPE_CHECKING:
     from prefect.settings import Settings
+
+LOGGER = "hopbench"
+
+
+def log_to_runs() -> None:
+    """Attach a handler to the logger `hopbench` that sends what is logged within a flow run to its log; once."""
+    from prefect.context import FlowRunContext, TaskRunContext
+    from prefect.logging.handlers import APILogHandler
+
+    class RunLogHandler(APILogHandler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if FlowRunContext.get() or TaskRunContext.get():
+                super().emit(record)
+
+    log = logging.getLogger(LOGGER)
+    if not any(type(handler).__name__ == RunLogHandler.__name__ for handler in log.handlers):
+        log.addHandler(RunLogHandler())
+        logging.getLogger("bm25s").propagate = False  # it sets its own level to DEBUG, and Prefect's console shows that
+        if log.level == logging.NOTSET:
+            log.setLevel(logging.INFO)
+
+
+PREFIX = "process"
+CLOCK_SECONDS = 60  # by which a start time may move when the system clock is set
+MAX_RUNS = 200  # read at a time; Prefect's limit
+
+
+def process_tag(pid: int | None = None) -> str:
+    """`process:HOST:PID:START` of a process, by default this one; START is when it started, in seconds (Unix time)."""
+    pid = os.getpid() if pid is None else pid
+    return f"{PREFIX}:{socket.gethostname()}:{pid}:{_started(pid) or ''}"
+
+
+def is_gone(tag: str) -> bool:
+    """Whether the tagged process ran on this host and has ended; False for processes of other hosts."""
+    prefix, _, rest = tag.partition(":")
+    host, pid, start = [*rest.rsplit(":", 2), "", ""][:3]
+    if prefix != PREFIX or host != socket.gethostname() or not pid.isdigit():
+        return False
+    if not psutil.pid_exists(int(pid)):
+        return True
+    now = _started(int(pid))
+    return bool(start) and now is not None and abs(float(now) - float(start)) > CLOCK_SECONDS
+
+
+def _started(pid: int) -> str | None:
+    """When a process started; None where the system does not report it."""
+    with suppress(psutil.Error):
+        return f"{psutil.Process(pid).create_time():.2f}"
+    return None
+
+
+def mark_crashed() -> list[str]:
+    """Mark HopBench's running flow runs whose process ran on this host and is gone; returns the runs' names."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import (
+        FlowRunFilter,
+        FlowRunFilterState,
+        FlowRunFilterStateType,
+        FlowRunFilterTags,
+    )
+    from prefect.client.schemas.objects import StateType
+    from prefect.states import Crashed
+
+    under_way = FlowRunFilterStateType(any_=[StateType.RUNNING, StateType.PENDING, StateType.CANCELLING])
+    wanted = FlowRunFilter(tags=FlowRunFilterTags(all_=["hopbench"]), state=FlowRunFilterState(type=under_way))
+    marked = []
+    with get_client(sync_client=True) as client:
+        for run in client.read_flow_runs(flow_run_filter=wanted, limit=MAX_RUNS):
+            owners = [tag for tag in run.tags if tag.startswith(f"{PREFIX}:")]
+            if owners and all(map(is_gone, owners)):
+                pid = owners[0].split(":")[-2]
+                reason = f"process {pid} was killed, or the machine stopped; found at a later start"
+                client.set_flow_run_state(run.id, Crashed(message=reason), force=True)
+                marked.append(run.name)
+    return marked
+
 
 START_SECONDS = 300  # alone it needs 10; on a machine with other work it was seen to need over 120
 
@@ -61,7 +137,7 @@ class PrefectRuntime:
     def _start_server(self) -> None:
         self._server = OwnServer(self._home, self._serving_port)
         self.api_url = self._server.api_url
-        os.environ.update({"PREFECT_API_URL": self.api_url, OURS: "1"})
+        os.environ.update({"PREFECT_API_URL": self.api_url, PAGES_VARIABLE: "1"})
 
     def wait(self, seconds: float = START_SECONDS) -> str:
         """Block until the API answers; returns its URL. Raises PrefectUnavailableError with the log's end."""
@@ -78,8 +154,6 @@ class PrefectRuntime:
         if self._server is None:
             self._check_given_server()
         self._ready = True
-        from hopbench.flows.orchestration.processes import mark_crashed
-        from hopbench.flows.orchestration.run_log import log_to_runs
 
         log_to_runs()
         with self.flow_settings():
@@ -127,7 +201,7 @@ class PrefectRuntime:
             return
         if self._ready and server.process.poll() is None:
             _drain()
-        for name in ("PREFECT_API_URL", OURS):
+        for name in ("PREFECT_API_URL", PAGES_VARIABLE):
             os.environ.pop(name, None)
         server.stop()
 
@@ -154,3 +228,79 @@ def _drain() -> None:
 
     EventsWorker.drain_all(timeout=STOP_SECONDS)
     APILogWorker.drain_all(timeout=STOP_SECONDS)
+
+
+_inside: ContextVar[bool] = ContextVar("hopbench_inside_flow_run", default=False)
+
+
+class FlowRunRuntime(PrefectRuntime):
+    """Prefect's API of the flow run that is under way."""
+
+    def __init__(self, home: Home) -> None:
+        super().__init__(home)
+        self._adopted = False
+
+    @classmethod
+    def start(cls, home: Home, *, serving_port: int | None = None) -> Self:
+        """Nothing is to be started."""
+        home.prepare()
+        home.apply_environment()
+        runtime = cls(home)
+        runtime.answering.set()
+        return runtime
+
+    def wait(self, seconds: float = 0) -> str:
+        """The API answers: the flow run began on it."""
+        return self.api_url
+
+    def adopts(self) -> bool:
+        """True once: the outermost flow is the one that Prefect called."""
+        first, self._adopted = not self._adopted, True
+        return first
+
+    def flow_settings(self) -> AbstractContextManager[object]:
+        """The caller's settings, unchanged."""
+        return nullcontext()
+
+
+def open_runtime(home: Home) -> PrefectRuntime:
+    """The API of the flow run that is under way; of none, a server for the length of this command."""
+    return (FlowRunRuntime if _inside.get() else PrefectRuntime).start(home)
+
+
+@contextmanager
+def inside_flow_run() -> Iterator[None]:
+    """Mark what follows as the body of the flow run that is under way, and have our log shown with it."""
+    _keep_prefects_settings()
+    log_to_runs()
+    _name_process()
+    from prefect.context import TagsContext
+
+    token = _inside.set(True)
+    try:
+        with TagsContext(current_tags=set()):  # the flow run's, which its tasks would take over (see `steps.TaskKind`)
+            yield
+    finally:
+        _inside.reset(token)
+
+
+def _keep_prefects_settings() -> None:
+    """Have the settings that Prefect has read stand in the environment, where the home's would take their place."""
+    from prefect.settings import get_current_settings
+
+    settings = get_current_settings()
+    os.environ.setdefault("PREFECT_HOME", str(settings.home))
+    os.environ.setdefault("PREFECT_LOGGING_LEVEL", settings.logging.level)
+
+
+def _name_process() -> None:
+    """Tag the run with its process: should that be killed, the next start can tell."""
+    from prefect.client.orchestration import get_client
+    from prefect.context import FlowRunContext
+
+    context = FlowRunContext.get()
+    if context is None or context.flow_run is None:
+        return
+    with get_client(sync_client=True) as client:
+        tags = {tag for tag in context.flow_run.tags if not tag.startswith("process:")}
+        client.update_flow_run(context.flow_run.id, tags=sorted({*tags, "hopbench", process_tag()}))

@@ -1,8 +1,4 @@
-"""Units of work on one of Prefect's task runners, until all are done, even if workers are lost.
-
-Each result is handed over as it arrives. A unit whose worker was killed goes to another worker; when a whole pool
-breaks, the missing units are submitted to a new pool.
-"""
+"""Units of work on one of Prefect's task runners, until all are done, even if workers are lost."""
 
 from __future__ import annotations
 
@@ -13,10 +9,23 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Protocol, TypeVar
 
-from hopbench.flows.orchestration.failed import Failed
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import runner_parts
-from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError, MissingExtraError
+from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError, MissingExtraError, StoreError
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An error that a worker returns to the process that submitted the unit; a lost worker returns nothing."""
+
+    message: str
+    exit_code: int
+
+    def error(self) -> HopBenchError:
+        """The error to raise in that process."""
+        kinds = {InputError.exit_code: InputError, StoreError.exit_code: StoreError}
+        return kinds.get(self.exit_code, IncompleteError)(self.message)
+
 
 ATTEMPTS_WITHOUT_PROGRESS = 3
 CONNECT_SECONDS = 10

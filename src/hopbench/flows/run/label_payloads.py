@@ -2,27 +2,88 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.answering.reading import judged_figures
+from hopbench.eval.files import write_atomically
 from hopbench.eval.metrics import with_coverage
 from hopbench.eval.runs.files import StrategyEntry, figure
 from hopbench.eval.runs.results import comparisons, results
 from hopbench.eval.runs.targets import TargetResult, check_targets
-from hopbench.flows.run.descriptions import label_note, source_tags
-from hopbench.flows.run.judged_questions import write_judged
-from hopbench.flows.run.payloads import data_params, run_dataset, run_title, tracking_key
-from hopbench.flows.run.tags import common_tags, kind_tags, plugin_tags, target_tags, verdict_tags
+from hopbench.flows.run.payloads import (
+    common_tags,
+    data_params,
+    kind_tags,
+    label_note,
+    plugin_tags,
+    run_dataset,
+    run_title,
+    source_tags,
+    target_tags,
+    tracking_key,
+    verdict_tags,
+)
 from hopbench.flows.tracking.client import Artifact, RunPayload
-from hopbench.flows.tracking.names import Param, Tag, run_name
-from hopbench.flows.tracking.tables import TABLE_TAG, write_table
+from hopbench.flows.tracking.payload import TABLE_TAG, Param, Tag, run_name, write_table
 
 if TYPE_CHECKING:
     from hopbench.eval.runs.evaluate import Evaluation
+    from hopbench.eval.types import BenchmarkQuestion
     from hopbench.flows.settings.options import RunOptions
+
+MAX_TRACES = 200
+"""Of each label: a trace costs MLflow about as much as a trial, and nobody reads more."""
+
+
+def write_judged(evaluation: Evaluation, label: str, file: Path) -> Path | None:
+    """Write the label's first judged questions to `file`; None where it was not judged."""
+    judged = evaluation.read.judged
+    if judged is None or label not in judged.labels:
+        return None
+    columns = judged.columns(label)
+    failures = judged.failures(label).to_dict()
+    scores = columns.astype(object).where(columns.notna(), None).to_dict("index")
+    lines = [
+        json.dumps(
+            {
+                **_asked(evaluation, label, question),
+                "scores": scores[question.id],
+                "judge": str(judged.judge["llm"]),
+                "judge_failure": failures.get(question.id),
+            },
+            ensure_ascii=False,
+        )
+        for question in evaluation.plan.benchmark.questions
+        if question.id in scores
+    ]
+    write_atomically(file, "\n".join(lines[:MAX_TRACES]).encode())
+    return file
+
+
+def _asked(evaluation: Evaluation, label: str, question: BenchmarkQuestion) -> dict[str, Any]:
+    """The question, what the strategy found for it, and what the reader answered."""
+    ranking = evaluation.trials[label].rankings[question.id]
+    answer = evaluation.read.answers.get(label, {}).get(question.id)
+    ids = [*(["graph"] if ranking.graph_context else []), *ranking.context_ids]
+    titles = evaluation.plan.benchmark.titles
+    passages = [
+        {"id": name, "title": titles.get(name, ""), "text": text}
+        for name, text in zip(ids, ranking.context_parts, strict=False)
+    ]
+    return {
+        "id": question.id,
+        "question": question.text,
+        "expected": question.answer,
+        "passages": passages,
+        "reader": evaluation.read.reader,
+        "answer": answer.statement or answer.answer if answer is not None else None,
+        "failure": ranking.failure or (answer.failure if answer is not None else None),
+    }
+
 
 TRACKED_COSTS = (
     "seconds",

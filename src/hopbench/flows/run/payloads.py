@@ -1,19 +1,25 @@
-"""A run's facts for the report, and its payload for MLflow: the parent of a run for each label."""
+"""A run's facts for the report, and its payload for MLflow: the parent of a run for each label.
+
+Descriptions are Markdown: what ran, how it came out, and how to run it again.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hopbench.eval.metrics import rank_key
+from hopbench.eval.runs.results import comparisons, results
+from hopbench.eval.runs.targets import TargetResult, check_targets
 from hopbench.eval.trials.key import code_version
 from hopbench.flows.orchestration.pages import REPORT
-from hopbench.flows.run.descriptions import parent_name, run_note, source_tags
-from hopbench.flows.run.tags import common_tags, targets_tag
 from hopbench.flows.tracking.client import Artifact, Dataset, RunPayload
-from hopbench.flows.tracking.names import Param, Tag
+from hopbench.flows.tracking.payload import MAX_RUN_NAME, Param, Tag, run_name, target_tag
 from hopbench.retrieval.llm.endpoint import asked_of
 
 if TYPE_CHECKING:
@@ -21,6 +27,114 @@ if TYPE_CHECKING:
     from hopbench.eval.runs.evaluate import Evaluation
     from hopbench.eval.types import Benchmark
     from hopbench.flows.settings.options import RunOptions
+
+
+def common_tags(evaluation: Evaluation) -> dict[str, str]:
+    """Graph, code and data: what a run and its labels were made with."""
+    record = evaluation.plan.record
+    return {
+        Tag.GRAPH_FINGERPRINT: str(record["fingerprint"]),
+        Tag.BUILD_KEY: str(record["build_key"]),
+        Tag.CODE_VERSION: code_version(),
+        Tag.BENCHMARK_DIGEST: evaluation.plan.benchmark.digest,
+        Tag.ROLE: evaluation.plan.benchmark.role,
+    }
+
+
+def targets_tag(evaluation: Evaluation) -> dict[str, str]:
+    """`targets` of the whole run: pass, or fail where a label misses one."""
+    if not evaluation.plan.targets:
+        return {}
+    found = check_targets(evaluation.plan.targets, results(evaluation)["strategies"])
+    return {Tag.TARGETS: "pass" if all(item.passed for item in found) else "fail"}
+
+
+def target_tags(targets: Sequence[TargetResult], label: str) -> dict[str, str]:
+    """`targets`: pass or fail of all of a label's targets; `target.METRIC` of each, with limit and value."""
+    own = [target for target in targets if target.label == label]
+    if not own:
+        return {}
+    lines: dict[str, list[str]] = {}
+    for one in own:
+        lines.setdefault(target_tag(one.target.metric), []).append(one.words.partition(": ")[2])
+    verdict = "pass" if all(one.passed for one in own) else "fail"
+    return {Tag.TARGETS: verdict} | {name: "; ".join(words) for name, words in lines.items()}
+
+
+def plugin_tags(plugins: Mapping[str, str] | None) -> dict[str, str]:
+    """The tag `plugins`: version and digest of each plug-in that a trial used."""
+    return {Tag.PLUGINS: ", ".join(f"{name} {code}" for name, code in plugins.items())} if plugins else {}
+
+
+def kind_tags(entry: Mapping[str, Any]) -> dict[str, str]:
+    """What kind of label it is, and on which of the sets that chose its numbers it was scored."""
+    here = entry["in_sample"]
+    return {Tag.KIND: str(entry["kind"]), **({Tag.IN_SAMPLE: ",".join(here["sets"])} if here else {})}
+
+
+def verdict_tags(verdict: Mapping[str, Any] | None) -> dict[str, str]:
+    """The comparison with the baseline, in a word and in full."""
+    return {} if verdict is None else {Tag.VERDICT: str(verdict["verdict"]), Tag.COMPARISON: json.dumps(verdict)}
+
+
+STAMP = "%Y-%m-%d %H:%M"
+
+
+def parent_name(what: str, subject: str, begun: float) -> str:
+    """`nightly hopworld 2026-11-22 02:00` (UTC): nights of one data set differ in their start."""
+    stamp = datetime.fromtimestamp(begun, UTC).strftime(STAMP)
+    return f"{run_name(f'{what} {subject}')[: MAX_RUN_NAME - len(stamp) - 1].rstrip()} {stamp}"
+
+
+def source_tags(command: str) -> dict[str, str]:
+    """MLflow's source of a run: the command without its arguments, which are in the description."""
+    return {Tag.SOURCE: " ".join(command.split()[:2]), Tag.SOURCE_TYPE: "LOCAL"}
+
+
+def run_note(evaluation: Evaluation, options: RunOptions, report: Path | None) -> str:
+    """A run: its data set, the labels by the primary metric with their verdicts, the report, and the command."""
+    plan, entries = evaluation.plan, results(evaluation)["strategies"]
+    metric = plan.primary or ""
+    verdicts: Mapping[str, Any] = {pair["label"]: pair for pair in comparisons(evaluation)}
+    baseline = next((str(pair["baseline"]) for pair in verdicts.values()), "")
+    rows = [
+        f"| {_plain(label)} | {_number(entries[label]['metrics'].get(metric))} | {_verdict(verdicts.get(label))} |"
+        for label in sorted(entries, key=lambda one: rank_key(metric, entries[one]["metrics"].get(metric)))
+    ]
+    head = [f"| label | {metric} | against {_plain(baseline)} |", "|---|---|---|"] if metric else []
+    table = "\n".join([*head, *rows]) if metric else ""
+    where = f"Report: `{report}`" if report is not None else ""
+    parts = [
+        f"{len(entries)} labels on {_plain(plan.benchmark.name)}: {len(plan.benchmark.questions)} questions, "
+        f"{len(plan.benchmark.passages)} passages, digest `{plan.benchmark.digest[:12]}`",
+        table,
+        where,
+        f"`{options.command}`",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def label_note(evaluation: Evaluation, label: str, entry: Mapping[str, Any], verdict: Mapping[str, Any] | None) -> str:
+    """A label of a run: its kind, the primary metric, and the difference from the baseline."""
+    metric = evaluation.plan.primary
+    scored = f": {metric} {_number(entry['metrics'].get(metric))}" if metric else ""
+    compared = f"; {_verdict(verdict)} against {_plain(str(verdict['baseline']))}" if verdict else ""
+    return f"{_plain(label)} ({entry['kind']}) on {_plain(evaluation.plan.benchmark.name)}{scored}{compared}"
+
+
+def _verdict(pair: Mapping[str, Any] | None) -> str:
+    if pair is None:
+        return "the baseline"
+    return str(pair["verdict"]) + (f" {pair['effect']:+.3f}" if pair["effect"] is not None else "")
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _plain(text: str) -> str:
+    """`text` as Markdown that shows it as it is."""
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text)
 
 
 def run_facts(

@@ -1,14 +1,11 @@
-"""Which graph of which corpus: the one declaration of these settings.
-
-Command-line flags and the names in `--config` files (`cli.flags.declare`), the parameters of Prefect's flows
-(`settings.parameters`), what a run records of its graph and a later command reads back, the command that builds it, and
-the options sent to workers all follow the fields of `GraphOptions`.
-A module of its own that loads nothing: commands import it before they know whether they have work to do.
-"""
+"""Which graph of which corpus: the one declaration of these settings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import join
@@ -32,6 +29,43 @@ if TYPE_CHECKING:
     from hopbench.retrieval.graph.construction.plan import GraphPlan
     from hopbench.retrieval.graph.stores.base import GraphStore
     from hopbench.retrieval.llm import LLM
+    from hopbench.retrieval.types import Passage
+
+MIN_CACHED_PASSAGES = 10_000  # their digest takes a tenth of a second
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+def known_digest(passages: Sequence[Passage], cache: Path) -> str:
+    """`corpus_digest`, from `cache` where the same passages in the same order were seen before; "" for small ones.
+
+    The key is a digest of ids, titles and texts as they stand, a tenth of the work; what does not read as a digest is
+    computed again. Mapped passages have a key of their own.
+    """
+    if len(passages) <= MIN_CACHED_PASSAGES:
+        return ""
+    from hopbench.eval.files import write_atomically
+    from hopbench.retrieval.corpus import MappedPassages
+    from hopbench.retrieval.graph.construction.plan import corpus_digest
+
+    content = passages.key if isinstance(passages, MappedPassages) else _as_they_stand(passages)
+    note = cache / "corpora" / content
+    with suppress(OSError, ValueError):
+        known = note.read_text(encoding="ascii")
+        if _DIGEST.fullmatch(known):
+            return known
+    digest = corpus_digest(passages)
+    write_atomically(note, digest.encode())
+    return digest
+
+
+def _as_they_stand(passages: Sequence[Passage]) -> str:
+    digest = hashlib.sha256()
+    for column in ("id", "title", "text"):
+        values = [getattr(passage, column) for passage in passages]
+        digest.update(repr([*map(len, values)]).encode())  # lengths, so that no two corpora run together alike
+        digest.update("".join(values).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
 
 BUILD_NUMBERS = build_numbers()
 MODEL_FIELDS = ("llm", "reasoning_effort", "completion_tokens", "gleaning")
@@ -140,7 +174,7 @@ class GraphOptions:
     ] = None
     language: Annotated[
         str | None,
-        Setting("The corpus's language, as ISO 639 has it: de, zh, … (default: told by its passages)."),
+        Setting("The corpus's language, as ISO 639 has it: de, zh, … (default: detected from its passages)."),
     ] = None
 
     def graph_settings(self) -> dict[str, str | int | float | bool | None]:
@@ -219,7 +253,7 @@ class GraphOptions:
 
     def open_embedder(self, home: Home) -> Embedder:
         """The embedder behind its cache; refuses an unknown store or extractor too, before any work begins."""
-        from hopbench.flows.settings.stores import check_store
+        from hopbench.flows.settings.home import check_store
 
         check_store(self.store, home)
         if self.extractor not in extractor_names():
@@ -291,7 +325,6 @@ class GraphOptions:
     def graph_plan(self, benchmark: Benchmark, home: Home) -> GraphPlan:
         """The plan of the graph; where extractor `llm` reads it, `with_reader` adds the opened model."""
         from hopbench.eval.benchmarks import load_triples
-        from hopbench.flows.settings.digests import known_digest
         from hopbench.retrieval.graph.construction.plan import BuildSettings, GraphPlan
 
         triples = load_triples(self.triples, benchmark.titles) if self.triples else ()
@@ -318,7 +351,7 @@ class GraphOptions:
 
     def open_store(self, plan: GraphPlan, home: Home) -> GraphStore:
         """The store that holds, or will hold, the plan's graph."""
-        from hopbench.flows.settings.stores import open_mapped, open_store
+        from hopbench.flows.settings.home import open_mapped, open_store
 
         if self.mapping is None:
             return open_store(self.store, plan.namespace, home)

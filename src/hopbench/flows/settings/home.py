@@ -6,15 +6,55 @@ Everything lives under one folder, HOPBENCH_HOME (default `./.hopbench`). Deleti
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hopbench.flows.settings.abandoned import remove_abandoned
-from hopbench.flows.settings.home_version import bring_up_to_date
-from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.errors import InputError, UnknownNameError
 from hopbench.retrieval.support.resources import exhausted
+
+if TYPE_CHECKING:
+    from hopbench.retrieval.graph.construction.plan import GraphPlan
+    from hopbench.retrieval.graph.stores.base import GraphStore
+
+DAYS = 7
+PATTERNS = (
+    "tmp/tables-*",
+    "tmp/sweep-*-*",
+    "tmp/pool/*",
+    "tmp/compared/*",
+    "cache/search/*/.*-*",
+    "cache/passages/.*-*",
+)
+"""Below a home. What lies there belongs to one command, which touches it all the time."""
+
+
+def remove_abandoned(root: Path) -> None:
+    """Remove what nobody has touched for `DAYS` days.
+
+    Its age decides, not whether a process of that number lives: machines of a pool share a home.
+    """
+    limit = time.time() - DAYS * 86400
+    for pattern in PATTERNS:
+        for folder in root.glob(pattern):
+            with suppress(FileNotFoundError):
+                if folder.is_dir() and _newest(folder) < limit:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _newest(folder: Path) -> float:
+    def times() -> Iterator[float]:
+        yield folder.stat().st_mtime
+        for path in folder.rglob("*"):
+            yield path.stat().st_mtime
+
+    return max(times())
+
 
 DEFAULT_HOME = ".hopbench"
 
@@ -125,9 +165,9 @@ class Home:
         return self.root / "tmp"
 
     def prepare(self) -> Home:
-        """Create the folders, prove that each can be written, bring an older home up to date, and clear `scratch`.
+        """Create the folders, prove that each can be written, and remove what killed commands left.
 
-        Raises InputError, naming the folder and the reason, where that fails, and for the home of a newer HopBench.
+        Raises InputError, naming the folder and the reason, where that fails.
         """
         folders = (self.embeddings, self.graphs, self.mlartifacts, self.prefect, self.logs, self.scratch)
         for folder in (self.root, *folders):
@@ -143,7 +183,6 @@ class Home:
                     f"HOPBENCH_HOME: the folder {folder} cannot be written ({error.strerror or error}). "
                     "Free or allow it, or name another folder with HOPBENCH_HOME=DIR."
                 ) from error
-        bring_up_to_date(self.root)
         remove_abandoned(self.root)
         return self
 
@@ -186,3 +225,46 @@ class Home:
     def apply_environment(self) -> None:
         """Set `environment()` in this process; call it before prefect, mlflow, ragas or datasets are imported."""
         os.environ.update(self.environment(os.environ))
+
+
+STORES = ("arrays", "kglite", "neo4j")
+
+
+def check_store(engine: str, home: Home) -> None:
+    """Raise UnknownNameError for an unknown store, InputError where Neo4j's server is not named anywhere."""
+    if engine not in STORES:
+        raise UnknownNameError("store", engine, STORES)
+    if engine == "neo4j":
+        from hopbench.retrieval.graph.stores.neo4j_connection import Connection
+
+        Connection.resolve(os.environ, home.neo4j_env)
+
+
+def open_store(engine: str, namespace: str, home: Home) -> GraphStore:
+    """The engine's store of a namespace; connects or reads when it is first used."""
+    check_store(engine, home)
+    if engine == "neo4j":
+        from hopbench.retrieval.graph.stores.neo4j_connection import Connection
+        from hopbench.retrieval.graph.stores.neo4j_store import Neo4jStore  # loads pandas
+
+        return Neo4jStore(Connection.resolve(os.environ, home.neo4j_env), namespace)
+    if engine == "arrays":
+        from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
+
+        return ArrayStore(home.graphs, namespace)
+    from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
+
+    return KgliteStore(home.graphs, namespace)
+
+
+def open_mapped(mapping: Path, plan: GraphPlan, home: Home) -> GraphStore:
+    """A Neo4j graph that was built elsewhere, read under the names in `mapping`."""
+    from hopbench.retrieval.corpus import chunk_passages
+    from hopbench.retrieval.graph.stores.graph_mapping import load_mapping
+    from hopbench.retrieval.graph.stores.mapped_store import MappedStore
+    from hopbench.retrieval.graph.stores.neo4j_connection import Connection
+
+    check_store("neo4j", home)
+    chunks = frozenset(chunk.id for chunk in chunk_passages(plan.passages, plan.settings.max_tokens))
+    server = Connection.resolve(os.environ, home.neo4j_env)
+    return MappedStore(server, load_mapping(mapping), chunks=chunks, build_key=plan.build_key)

@@ -1,6 +1,6 @@
 """How a field of the options is declared once: for a flag, a `--config` file, a flow's parameter and Prefect's form.
 
-A field is annotated `Annotated[TYPE, Setting(...)]`. The command line makes a flag of it (`cli.flags.declare`), a flow
+A field is annotated `Annotated[TYPE, Setting(...)]`. The command line makes a flag of it (`cli.flags`), a flow
 a parameter (`settings.parameters`). This module loads nothing.
 """
 
@@ -23,8 +23,8 @@ ORDER = (DATA, STRATEGIES, MODELS, NIGHTLY, EXECUTION, OUTPUT)
 class Setting:
     """A field as a user sees it: its help, its group, its limits and the values that are offered.
 
-    `values` names the list of values: of a shell's completion (`cli.flags.complete`) and of Prefect's form
-    (`settings.offered`). `flag` is the flag where that is not the field's name. With `flag_limits` the flag itself
+    `values` names the list of values: of a shell's completion (`cli.complete`) and of Prefect's form
+    (`settings.parameters`). `flag` is the flag where that is not the field's name. With `flag_limits` the flag itself
     refuses what is beyond `low` and `high`; otherwise the options do, with a message of their own. `above` is a limit
     that is excluded. `commas`: a list, which the command line takes as one text with commas. `page`: whether flows have
     it as a parameter. `builds`: another value makes another graph.

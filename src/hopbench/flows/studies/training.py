@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.files import refuse_unwritable, write_atomically, write_table
 from hopbench.eval.types import hashes_of
-from hopbench.flows.orchestration.progress import Progress, ProgressSteps
-from hopbench.flows.orchestration.steps import Steps, plain_steps
+from hopbench.flows.orchestration.steps import Progress, ProgressSteps, Steps, plain_steps
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.studies.train_options import TrainOptions

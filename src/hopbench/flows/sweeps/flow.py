@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -13,31 +14,78 @@ from typing import TYPE_CHECKING, Any
 from hopbench.eval.files import write_atomically
 from hopbench.eval.trials.key import code_version, plugin_code, plugin_warnings
 from hopbench.eval.types import Benchmark, fitted_on
-from hopbench.flows.orchestration.flow_run import open_runtime
-from hopbench.flows.orchestration.progress import NoProgress, Progress, ProgressSteps
-from hopbench.flows.orchestration.run_progress import RunProgress
-from hopbench.flows.orchestration.runtime import PrefectRuntime
-from hopbench.flows.orchestration.steps import Steps, run_flow
+from hopbench.flows.orchestration.pages import artifact_key, changed_champion, leave, link_in, table
+from hopbench.flows.orchestration.runtime import PrefectRuntime, open_runtime
+from hopbench.flows.orchestration.steps import NoProgress, Progress, ProgressSteps, RunProgress, Steps, run_flow
 from hopbench.flows.orchestration.task_pool import TaskPool
 from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.locks import SWEEP
 from hopbench.flows.settings.models import ModelOptions, Models, open_models
 from hopbench.flows.settings.options import WorkerOptions
-from hopbench.flows.settings.out_folder import SWEEP
-from hopbench.flows.sweeps.board import leave_best
-from hopbench.flows.sweeps.champion import crown
-from hopbench.flows.sweeps.identity import Identity
-from hopbench.flows.sweeps.inputs import check_champion, load_benchmarks, open_embedders, warnings_of_plan
-from hopbench.flows.sweeps.models import incomplete_trials, model_options
+from hopbench.flows.sweeps.inputs import (
+    check_champion,
+    incomplete_trials,
+    load_benchmarks,
+    model_options,
+    open_embedders,
+    warnings_of_plan,
+)
 from hopbench.flows.sweeps.publisher import SweepPublisher
-from hopbench.flows.sweeps.trials import TrialGraphs, Trials
+from hopbench.flows.sweeps.trials import Identity, TrialGraphs, Trials
 from hopbench.flows.tracking.client import Tracker
-from hopbench.flows.tracking.names import SWEEPS_EXPERIMENT
+from hopbench.flows.tracking.payload import SWEEPS_EXPERIMENT
 
 if TYPE_CHECKING:
     from hopbench.eval.sweep.plan import SweepPlan
     from hopbench.eval.sweep.results import Result, Selection
     from hopbench.eval.trials.ledger import Ledger
     from hopbench.retrieval.embedding.base import Embedder
+
+SHOWN = 10
+
+
+def leave_best(plan: SweepPlan, results: list[Result], reported: Result | None, report: Path, home: Home) -> None:
+    """Leave the best configurations with a link to the report; only inside a flow."""
+    objective = plan.content.objective
+    metrics = list(dict.fromkeys((objective.metric, objective.also)))
+    rows: list[dict[str, Any]] = [
+        {
+            "strategy": result.candidate.strategy.name,
+            "varied": ", ".join(f"{name}={value}" for name, value in result.candidate.varied.items()) or "–",
+            **{name: result.mean(name) for name in metrics},
+            "dropped after": "–" if result.dropped_at is None else f"{result.dropped_at} questions",
+        }
+        for result in results[:SHOWN]
+    ]
+    lines = [f"# {plan.file.stem}", f"{len(results)} configurations on {', '.join(map(_name, plan.datasets))}"]
+    if reported is not None:
+        on = f"{objective.metric} {reported.mean(objective.metric):.3f}"
+        lines.append(f"The best on {_name(str(plan.report_on))}, on which it was not chosen: {on}")
+    content = "\n\n".join([*lines, link_in(home, report), table(rows)])
+    leave(content + "\n", artifact_key("sweep", plan.file.stem), "The best configurations")
+
+
+def _name(dataset: str) -> str:
+    return Path(dataset).name
+
+
+def crown(
+    ledger: Ledger, winner: Result, run_ids: Mapping[str, str], metric: str, sweep: str, *, announced: bool
+) -> None:
+    """Record the winner in the ledger with its runs in MLflow (trial id → run id), which must be there by now.
+
+    If `announced`, which needs a flow of Prefect, emit an event for each benchmark whose champion changed.
+    """
+    from hopbench.eval.trials.ledger import Champion
+
+    for name, records in winner.by_dataset.items():
+        trial, digest = records[0].trial_id, str(records[0].settings["dataset"])
+        known = ledger.champion_of(digest)
+        ledger.set_champion(Champion(digest, trial, winner.candidate.label, run_ids[trial], time.time()))
+        if announced and (known is None or known.trial_id != trial):
+            facts = {"sweep": sweep, "metric": metric, "value": winner.mean(metric)}
+            changed_champion(name, digest, winner.candidate.label, known.label if known else None, facts)
+
 
 TABLE_FILE = "trials.parquet"
 BEST_FILE = "best.yaml"
@@ -119,7 +167,7 @@ def _checked_input(
     plan: SweepPlan, home: Home, out: Path, champion: bool
 ) -> tuple[Mapping[str, Benchmark], Sequence[Embedder], ModelOptions, Sequence[str]]:
     """Load data sets and embedders and refuse whatever would fail later; the last are notes about the models."""
-    from hopbench.flows.settings.out_folder import refuse_run
+    from hopbench.flows.settings.locks import refuse_run
 
     benchmarks = load_benchmarks(plan, home)
     if champion:

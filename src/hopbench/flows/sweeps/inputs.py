@@ -1,22 +1,161 @@
-"""A sweep's inputs: data sets and embedders, checked before it starts, and warnings about them."""
+"""A sweep's inputs: data sets, embedders and language models, checked before it starts, and what it would cost."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import yaml
+
+from hopbench.eval.files import write_atomically
 from hopbench.eval.metrics import ADD_GOLD, get_metric
 from hopbench.eval.types import Benchmark, fitted_on
+from hopbench.flows.run.estimate import NOT_COUNTED, SUMMING
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.flows.sweeps.models import model_options
+from hopbench.flows.settings.models import ModelOptions, Models
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
+    from hopbench.eval.answering.estimate import Line
+    from hopbench.eval.answering.reading import Reading
+    from hopbench.eval.sweep.file import SweepFile
     from hopbench.eval.sweep.plan import SweepPlan
+    from hopbench.eval.sweep.results import Result
     from hopbench.eval.sweep.space import Build
+    from hopbench.eval.trials.ledger import Ledger
+    from hopbench.flows.run.estimate import Estimate
     from hopbench.retrieval.embedding.base import Embedder
+
+
+@contextmanager
+def plan_of_content(content: Mapping[str, Any], out: Path) -> Iterator[SweepPlan]:
+    """The plan, written to `out/sweep.yaml`.
+
+    Where the block refuses it by an InputError, as for a folder that holds another sweep, the file is as before.
+    """
+    from hopbench.eval.sweep.plan import read_sweep
+
+    source = out / "sweep.yaml"
+    before = source.read_bytes() if source.is_file() else None
+    write_atomically(source, yaml.safe_dump(dict(content), sort_keys=False, allow_unicode=True).encode())
+    try:
+        yield read_sweep(source)
+    except InputError:
+        if before is None:
+            source.unlink(missing_ok=True)
+        else:
+            write_atomically(source, before)
+        raise
+
+
+def model_options(content: SweepFile) -> ModelOptions:
+    """The file's models as those of a run."""
+    return ModelOptions(
+        llm=content.llm,
+        reasoning_effort=content.reasoning_effort,
+        completion_tokens=content.completion_tokens,
+        judge=content.judge,
+        judge_on=content.judge_on if content.judge else "all",
+        judge_profile=content.judge_profile,
+        judge_metrics=tuple(content.judge_metrics),
+        repeats=content.judge_repeats,
+        budget=content.budget,
+    )
+
+
+def trial_reading(content: SweepFile, models: Models) -> Reading:
+    """The models that read a trial. The closed-book row is the same for all trials: only `run` has it."""
+    reader = models.reading.reader if content.answered else None
+    return replace(models.reading, reader=reader, finalists=None, closed_book=False)
+
+
+def incomplete_trials(results: Sequence[Result]) -> list[str]:
+    """The configurations of which too many questions failed, or were not answered or judged."""
+    from hopbench.eval.sweep.results import shortcomings
+
+    return [
+        f"{result.candidate.title} on {cell.dataset}: {', '.join(shortages)}"
+        for result in results
+        for cell, record in result.records.items()
+        if (shortages := shortcomings(record))
+    ]
+
+
+def estimate_models(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Estimate | None:
+    """The most that a sweep's models can cost, with prices and times; None without models."""
+    from hopbench.flows.run.estimate import priced
+
+    options = model_options(plan.content)
+    options.check()
+    if not options.endpoints():
+        return None
+    summing = plan.content.llm is not None and any(space.start.name == SUMMING for space in plan.spaces)
+    return priced(model_lines(plan, benchmarks), options, Home.resolve(), [NOT_COUNTED] if summing else [])
+
+
+def model_lines(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> list[Line]:
+    """The most that a sweep's models can cost: equal calls and equal contexts are paid once."""
+    from hopbench.eval.answering.estimate import answer_line, judge_lines, strategy_lines, typical_samples
+
+    content = plan.content
+    lines: list[Line] = []
+    for name in [*plan.datasets, *([plan.report_on] if plan.report_on else [])]:
+        benchmark = benchmarks[name]
+        label, samples = benchmark.name, typical_samples(benchmark)
+        asked = questions_read(plan, name, len(benchmark.questions))
+        if content.llm is not None:
+            lines += _graph_lines(plan, benchmark)
+            whole = len(benchmark.questions)
+            for kind in dict.fromkeys(space.start.name for space in plan.spaces):
+                lines += strategy_lines(f"{label} {kind}", kind, samples, whole)
+        if content.answered:
+            lines.append(answer_line(label, samples, asked))
+        lines += judge_lines(
+            [label],
+            content.judge_profile,
+            content.judged(),
+            samples,
+            questions=asked,
+            answered=content.answered,
+            repeats=content.judge_repeats,
+        )
+    return lines
+
+
+def _graph_lines(plan: SweepPlan, benchmark: Benchmark) -> list[Line]:
+    from hopbench.eval.answering.estimate import extraction_line
+
+    if all(build.extractor != "llm" for build in plan.builds):
+        return []
+    return [replace(extraction_line(benchmark, 0), label=f"{benchmark.name} graph")]
+
+
+def questions_read(plan: SweepPlan, dataset: str, questions: int) -> int:
+    """How often a question of a data set is answered or judged: each configuration on the most it is asked."""
+    from math import ceil
+
+    from hopbench.eval.sweep.search import rounds
+
+    content = plan.content
+    if not content.read:
+        return 0
+    if dataset == plan.report_on:
+        return questions
+    limit = min(questions, content.questions or questions)
+    seeds = len(content.all_seeds) if limit < questions else 1
+    if content.finalists is not None:
+        return min(content.finalists, plan.configurations) * limit * seeds
+    left, asked = plan.configurations, 0
+    for size in rounds(plan, questions):
+        go_on = 0 if size is None or content.halving is None else ceil(left / content.halving.factor)
+        asked += (left - go_on) * min(size or limit, limit) * seeds
+        left = go_on
+    return asked
 
 
 def graph_options(plan: SweepPlan, dataset: str, build: Build) -> GraphOptions:
@@ -118,3 +257,69 @@ def warnings_of_plan(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> li
     if content.halving is not None and (asked := content.halving.questions) >= most:
         lines.append(f"halving.questions: {asked} are all there are ({most}): nothing will be dropped")
     return lines + model_options(content).warnings(content.answered)
+
+
+# Seconds on two cores of 2024, for when the ledger knows no trial of a strategy yet.
+QUESTION_SECONDS = {"activation": 0.006, "dual_level": 0.006, "kg2rag": 0.01, "entity_expansion": 0.004}
+OTHER_QUESTION_SECONDS = 0.0015
+PASSAGE_BUILD_SECONDS = 0.0015
+OPEN_SECONDS = 3.0  # read, embed from the cache, index
+START_SECONDS = 12.0  # Prefect's server and MLflow's writer
+LATENCY_CALLS = 51
+CALL_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class SweepEstimate:
+    """Trials that would run (halving counts its rounds), graphs in use and to build, and seconds in all."""
+
+    trials: int
+    graphs: int
+    rebuilds: int
+    seconds: float
+    known_pace: bool
+
+
+def estimate_sweep(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> SweepEstimate:
+    """SweepEstimate a sweep from what the ledger knows of its strategies' pace, else from figures measured once."""
+    from hopbench.eval.sweep.search import rounds
+    from hopbench.eval.trials.ledger import Ledger
+
+    home = Home.resolve()
+    graphs = [(name, build) for name in plan.datasets for build in plan.builds]
+    graphs += [(plan.report_on, build) for build in plan.builds[:1] if plan.report_on]  # the winner's, whichever it is
+    rebuilds = [(name, build) for name, build in graphs if not _is_built(plan, benchmarks[name], build, home)]
+    questions = {name: len(benchmarks[name].questions) for name in plan.datasets}
+    limited = {name: min(count, plan.content.questions or count) for name, count in questions.items()}
+    with ExitStack() as stack:
+        ledger = stack.enter_context(Ledger.open(home.ledger)) if home.ledger.is_file() else None
+        pace, known = _pace(plan, ledger)
+    configurations, trials, seconds = plan.configurations, 0, START_SECONDS
+    for size in rounds(plan, max(questions.values())):
+        each = len(plan.content.all_seeds) * plan.content.repeats * configurations
+        trials += each * len(limited)
+        seconds += each * sum(min(count, size or count) for count in limited.values()) * pace
+        seconds += each * len(limited) * LATENCY_CALLS * CALL_SECONDS if plan.content.timed else 0.0
+        configurations = ceil(configurations / plan.content.halving.factor) if plan.content.halving else 0
+    if plan.report_on:
+        seconds += len(benchmarks[plan.report_on].questions) * plan.content.repeats * pace
+    seconds += OPEN_SECONDS * len(graphs)
+    seconds += PASSAGE_BUILD_SECONDS * sum(len(benchmarks[name].passages) for name, _ in rebuilds)
+    return SweepEstimate(trials, len(graphs), len(rebuilds), seconds, known)
+
+
+def _is_built(plan: SweepPlan, benchmark: Benchmark, build: Build, home: Home) -> bool:
+    if plan.content.store == "neo4j" or not home.graphs.is_dir():
+        return False
+    options = graph_options(plan, "", build)
+    place: Path | None = getattr(options.open_store(options.graph_plan(benchmark, home), home), "path", None)
+    return place is not None and place.exists()
+
+
+def _pace(plan: SweepPlan, ledger: Ledger | None) -> tuple[float, bool]:
+    """Mean seconds per question over the entries, and whether all were measured on this machine."""
+    names = [space.start.name for space in plan.spaces]
+    measured = [ledger.pace(name) if ledger else None for name in names]
+    usual = [QUESTION_SECONDS.get(name, OTHER_QUESTION_SECONDS) for name in names]
+    paces = [one if one is not None else other for one, other in zip(measured, usual, strict=True)]
+    return sum(paces) / len(paces), None not in measured

@@ -1,24 +1,26 @@
-"""A sweep's trials: on which graph and questions, in which order, by which process."""
+"""A sweep's trials: on which graph and questions, in which order, by which process, and in which folder."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from hopbench.eval.files import write_atomically
 from hopbench.eval.types import Benchmark
-from hopbench.flows.orchestration.progress import Progress
 from hopbench.flows.orchestration.runtime import PrefectRuntime
-from hopbench.flows.orchestration.steps import Steps
+from hopbench.flows.orchestration.steps import Progress, Steps
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import WorkerOptions
-from hopbench.flows.sweeps.identity import Identity
-from hopbench.flows.sweeps.inputs import graph_options
-from hopbench.flows.sweeps.models import trial_reading
+from hopbench.flows.sweeps.inputs import graph_options, trial_reading
 from hopbench.flows.sweeps.publisher import SweepPublisher
+from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     from hopbench.eval.sweep.context import TrialContext
@@ -31,6 +33,57 @@ if TYPE_CHECKING:
     from hopbench.flows.settings.models import Models
     from hopbench.retrieval.graph.construction.plan import GraphPlan
     from hopbench.retrieval.index import Index
+
+
+@dataclass(frozen=True)
+class Identity:
+    """All that decides a sweep's outcome, by name; `sweep.json` in its --out folder holds it."""
+
+    file: Path
+
+    def hold(self, settings: Mapping[str, Any]) -> str:
+        """Add settings; returns the sweep's id. Raises InputError where one is there with another value."""
+        known = self._known()
+        wanted = json.loads(json.dumps(settings))
+        changed = [line for name, value in wanted.items() for line in _changes(name, known.get(name, value), value)]
+        if changed:
+            differences = "; ".join(changed)
+            raise InputError(
+                f"{self.file.parent} holds a sweep with other settings, and trials of both must not be mixed: "
+                f"{differences}. Name another --out (equal trials are still reused), or delete that folder"
+            )
+        write_atomically(self.file, json.dumps({**known, **wanted}, indent=1, ensure_ascii=False).encode())
+        return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
+
+    def _known(self) -> dict[str, Any]:
+        if not self.file.exists():
+            return {}
+        try:
+            known: dict[str, Any] = dict(json.loads(self.file.read_bytes()))
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            remedy = "remove it, and the same command goes on with the trials that the ledger keeps"
+            raise InputError(f"{self.file} is damaged ({reason}): {remedy}") from error
+        return known
+
+
+def _changes(name: str, old: Any, new: Any) -> list[str]:
+    """What differs, down to the setting by itself."""
+    if old == new:
+        return []
+    if isinstance(old, dict) and isinstance(new, dict):
+        names = [*old, *(key for key in new if key not in old)]
+        return [line for key in names for line in _changes(f"{name}.{key}", old.get(key), new.get(key))]
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new) and isinstance(old[0], dict):
+        pairs = zip(old, new, strict=True)
+        return [line for place, pair in enumerate(pairs) for line in _changes(f"{name}.{place}", *pair)]
+    return [f"{name} was {_short(old)}, is {_short(new)}"]
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
 
 MAX_OPEN_GRAPHS = 4
 POLL_SECONDS = 0.2  # between looks at a trial that another process is running

@@ -1,18 +1,144 @@
-"""The data that is logged about a run, within MLflow's limits and without secrets."""
+"""What is logged to MLflow and under which names: experiments, tags, parameters, pages, payloads and question tables.
+
+Payloads stay within MLflow's limits and carry no secrets. Pages are those of MLflow 3.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
-from hopbench.flows.tracking.names import Tag
+from hopbench.eval.files import write_atomically
 from hopbench.retrieval.support.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hopbench.eval.types import BenchmarkQuestion
+
+SWEEPS_EXPERIMENT = "hopbench/sweeps"
+MODELS_EXPERIMENT = "hopbench-models"
+
+MAX_RUN_NAME = 40
+"""MLflow's pages cut longer names: two that begin alike look the same there."""
+ID_DIGITS = 6
+
+
+def experiment_of(benchmark: str) -> str:
+    """The experiment that holds the runs on a benchmark."""
+    return f"hopbench/{benchmark}"
+
+
+def run_name(name: str) -> str:
+    """`name` in at most 40 characters: one that is cut ends in six characters of its digest."""
+    if len(name) <= MAX_RUN_NAME:
+        return name
+    return _ended(name, hashlib.sha256(name.encode()).hexdigest())
+
+
+def trial_name(label: str, varied: Mapping[str, object], without: Sequence[str], trial_id: str) -> str:
+    """A sweep's trial in at most 40 characters: its label, the values that vary, and six characters of its id.
+
+    Parameters go by their initials where their names do not fit: `pagerank[restart=0.1, question_weight=0.5]` becomes
+    `pagerank r=.1 qw=.5 4f2a1c`.
+    """
+    base = label.partition("[")[0]
+    rest = [f"-{name}" for name in without]
+    full = " ".join(
+        [base, *(f"{name.removeprefix(BUILD)}={_short_name(value)}" for name, value in varied.items()), *rest]
+    )
+    if len(full) + 1 + ID_DIGITS > MAX_RUN_NAME:
+        full = " ".join([base, *(f"{_initials(name)}={_short_name(value)}" for name, value in varied.items()), *rest])
+    return _ended(full, trial_id)
+
+
+BUILD = "build."
+
+
+def _ended(text: str, digest: str) -> str:
+    room = MAX_RUN_NAME - ID_DIGITS - 1
+    return f"{text if len(text) <= room else text[: room - 1] + '…'} {digest[:ID_DIGITS]}"
+
+
+def _initials(name: str) -> str:
+    return "".join(word[0] for word in re.split(r"[_.]", name.removeprefix(BUILD)) if word)
+
+
+def _short_name(value: object) -> str:
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return re.sub(r"^(-?)0\.", r"\1.", text)
+
+
+class Tag(StrEnum):
+    """Tags of runs; those that begin with `mlflow.` are MLflow's own."""
+
+    NOTE = "mlflow.note.content"  # the description that MLflow's pages show, in Markdown
+    SOURCE = "mlflow.source.name"
+    SOURCE_TYPE = "mlflow.source.type"
+    PARENT = "mlflow.parentRunId"
+    TABLES = "mlflow.loggedArtifacts"  # JSON: the artifacts that MLflow's evaluation view shows as tables
+
+    KEY = "hopbench.key"  # identifies the run: logging a key again updates its run
+    CHAMPION = "hopbench.champion"  # the digest of the benchmark whose champion it is
+    ARTIFACTS = "hopbench.artifacts"  # why its artifacts are gone
+    NIGHTLY = "nightly"
+    REGRESSION = "hopbench.regression"
+    MISSING = "hopbench.missing"
+    NO_VALUE = "hopbench.no_value"  # metrics that are no finite number, and so not logged
+    GRAPH_FINGERPRINT = "graph_fingerprint"
+    BUILD_KEY = "build_key"
+    CODE_VERSION = "code_version"
+    BENCHMARK_DIGEST = "benchmark_digest"
+    ROLE = "role"
+    KIND = "kind"
+    IN_SAMPLE = "in_sample"
+    PLUGINS = "plugins"
+    VERDICT = "verdict"
+    COMPARISON = "comparison"
+    TARGETS = "targets"
+    SWEEP_ID = "sweep_id"
+    TRIAL_ID = "trial_id"
+    WITHOUT = "without"
+
+
+def target_tag(metric: str) -> str:
+    """The tag with the limit and the value of a targeted metric."""
+    return f"target.{metric}"
+
+
+class Param(StrEnum):
+    """Parameters of runs that are not a strategy's own."""
+
+    DATASET = "dataset"
+    DATASETS = "datasets"
+    QUESTIONS = "questions"
+    STRATEGY = "strategy"
+    STRATEGIES = "strategies"
+    LABEL = "label"
+    EMBEDDER = "embedder"
+    STORE = "store"
+    SEARCH = "search"
+    SEED = "seed"
+    LLM = "llm"
+    REASONING_EFFORT = "reasoning_effort"
+    COMPLETION_TOKENS = "completion_tokens"
+    JUDGE = "judge"
+    JUDGE_PROFILE = "judge_profile"
+    REPEATS = "repeats"
+    FILE = "file"
+    TRIALS = "trials"
+    OBJECTIVE = "objective"
+    BEST = "best"
+
 
 Scalar = str | int | float | bool | None
 Status = Literal["RUNNING", "FINISHED", "FAILED", "KILLED"]
@@ -164,3 +290,59 @@ def _dataset(dataset: Dataset) -> dict[str, Any]:
 
 def _milliseconds(seconds: float | None) -> int | None:
     return None if seconds is None else round(seconds * 1000)
+
+
+VIEW_TAG = "mlflow.sharedViewState."
+"""An experiment's tag with this prefix is a saved view of its runs page; the rest of its name is the view's id."""
+MAX_COMPARED = 100
+"""The page asks for each run by itself, so its time grows with their number."""
+
+
+def view_id(metric: str) -> str:
+    """The id of HopBench's view by `metric`."""
+    return f"hopbench-{mlflow_name(metric)}"
+
+
+def is_server(uri: str) -> bool:
+    """Whether a tracking URI is a server's, whose pages a browser can open."""
+    return uri.startswith(("http://", "https://"))
+
+
+def runs_page(server: str, experiment: str, metric: str | None) -> str:
+    """The runs of an experiment by `metric`, best first; without one, as MLflow shows them."""
+    view = f"&viewStateShareKey={view_id(metric)}" if metric else ""
+    # Without its workflow type, MLflow 3 opens the page of language models' traces.
+    return f"{_root(server)}#/experiments/{experiment}/runs?workflowType=machine_learning{view}"
+
+
+def comparison_page(server: str, experiment: str, run_ids: Sequence[str]) -> str:
+    """MLflow's comparison of the runs with these ids, at most the first hundred."""
+    asked = [json.dumps(list(ids), separators=(",", ":")) for ids in (run_ids[:MAX_COMPARED], [experiment])]
+    runs, experiments = (quote(text, safe="[],") for text in asked)
+    return f"{_root(server)}#/compare-runs?runs={runs}&experiments={experiments}"
+
+
+def _root(server: str) -> str:
+    """The page itself where no server is named: for links on MLflow's own pages."""
+    return f"{server.rstrip('/')}/" if server else ""
+
+
+TABLE = "questions.json"
+TABLE_TAG: Mapping[str, str] = {Tag.TABLES: json.dumps([{"path": TABLE, "type": "table"}])}
+"""Names the table to MLflow, which shows no other file in that view."""
+
+
+def write_table(folder: Path, rows: pd.DataFrame, questions: Sequence[BenchmarkQuestion]) -> Path:
+    """Write the scores of a label, indexed by question id, into `folder` as a table of MLflow; returns the file."""
+    scores = rows.drop(columns="ranked_ids", errors="ignore")
+    texts = {question.id: (question.text, question.type, question.answer) for question in questions}
+    plain = scores.astype(object).where(scores.notna(), None).values.tolist()
+    # MLflow groups by the first column, and compares the second one until told otherwise.
+    columns = ["question", *scores.columns, "question_id", "type", "answer"]
+    data = []
+    for name, values in zip(scores.index, plain, strict=True):
+        text, kind, answer = texts[name]
+        data.append([text, *values, name, kind, answer])
+    table = {"columns": columns, "data": data}
+    write_atomically(folder / TABLE, json.dumps(table, ensure_ascii=False).encode())
+    return folder / TABLE

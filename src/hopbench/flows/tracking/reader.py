@@ -1,9 +1,17 @@
-"""Reads earlier runs from MLflow: by run id, or the newest of a label, with their artifacts."""
+"""Read earlier runs from MLflow, by run id or the newest of a label, and serve its pages (`hopbench open --mlflow`)."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,10 +22,20 @@ from urllib.request import url2pathname
 from hopbench.eval.metrics import mlflow_name
 from hopbench.eval.metrics.registry import PRIMARIES
 from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.locks import listener_on
 from hopbench.flows.tracking.client import tracking_uri, writers_lock
-from hopbench.flows.tracking.names import MODELS_EXPERIMENT, SWEEPS_EXPERIMENT, Param, Tag
-from hopbench.flows.tracking.payload import redact, secrets
-from hopbench.retrieval.support.errors import InputError
+from hopbench.flows.tracking.payload import (
+    MODELS_EXPERIMENT,
+    SWEEPS_EXPERIMENT,
+    Param,
+    Tag,
+    is_server,
+    redact,
+    runs_page,
+    secrets,
+)
+from hopbench.flows.tracking.registry import PRIMARY_TAG, experiment_id
+from hopbench.retrieval.support.errors import IncompleteError, InputError
 from hopbench.retrieval.support.locking import exclusive
 
 if TYPE_CHECKING:
@@ -46,26 +64,25 @@ class TrackingReader:
     """Reads the store that MLFLOW_TRACKING_URI names, else the home's own database."""
 
     home: Home
-    note: str | None = None  # what was done to the database first
     _folders: dict[str, Path] = field(default_factory=dict)
 
     @cached_property
     def client(self) -> MlflowClient:
         """The client; importing it takes seconds.
 
-        Raises InputError where nothing was ever tracked, or where the database is an older MLflow's and not the home's.
+        Raises InputError where nothing was ever tracked, or where the database is another MLflow's.
         """
         uri = tracking_uri(self.home)
         if uri == f"sqlite:///{self.home.mlflow_db}" and not self.home.mlflow_db.is_file():
             raise InputError(f"no run was tracked in {self.home.root} yet: name the --out folders of runs")
         self.home.apply_environment()
-        from hopbench.flows.tracking.schema import bring_up_to_date, refuse_closed
+        from hopbench.flows.tracking.registry import refuse_closed, refuse_other_schema
 
         refuse_closed(uri)
         from mlflow import MlflowClient
 
         with exclusive(writers_lock(self.home)):
-            self.note = bring_up_to_date(uri, self.home.mlflow_db)
+            refuse_other_schema(uri)
         return MlflowClient(tracking_uri=uri, registry_uri=uri)
 
     def run(self, run_id: str) -> TrackedRun:
@@ -134,3 +151,89 @@ def _plain(run: Any) -> TrackedRun:
     parent, started = tags.get(Tag.PARENT, ""), (run.info.start_time or 0) / 1000
     label = str(run.data.params.get(Param.LABEL, ""))
     return TrackedRun(run.info.run_id, str(run.info.run_name), parent, tags, started, label)
+
+
+START_SECONDS = 120
+STOP_SECONDS = 10
+
+
+def experiment_pages(home: Home, server: str) -> dict[str, str]:
+    """The page of each experiment's runs on `server`, by name, the one with the newest run first.
+
+    An experiment of an older HopBench gets its view here. Raises InputError where nothing was tracked yet.
+    """
+    from hopbench.eval.metrics import PRIMARY
+
+    client, uri = TrackingReader(home).client, tracking_uri(home)
+    found = {}
+    for experiment in client.search_experiments(filter_string="name LIKE 'hopbench/%'"):
+        if experiment.name != MODELS_EXPERIMENT:
+            metric = experiment.tags.get(PRIMARY_TAG) or PRIMARY
+            number = experiment_id(client, experiment.name, uri, home.mlartifacts.as_uri(), metric)
+            found[experiment.name] = _newest(client, number), runs_page(server, number, metric)
+    if not found:
+        raise InputError(f"no run was tracked at {redact(uri, secrets())} yet: hopbench run, nightly or sweep does")
+    return {name: found[name][1] for name in sorted(found, key=lambda name: -found[name][0])}
+
+
+def _newest(client: MlflowClient, experiment: str) -> int:
+    runs = client.search_runs([experiment], max_results=1, order_by=["attributes.start_time DESC"])
+    return (runs[0].info.start_time or 0) if runs else 0
+
+
+@contextmanager
+def mlflow_server(home: Home, port: int) -> Iterator[str]:
+    """The address of MLflow's server: the one that MLFLOW_TRACKING_URI names, else one of our own on 127.0.0.1.
+
+    Ours ends with the block. Raises InputError where the port is taken, IncompleteError where it does not start.
+    """
+    uri = tracking_uri(home)
+    if is_server(uri):
+        yield uri
+        return
+    with listener_on(port) as probe:
+        port = int(probe.getsockname()[1])
+    log = home.logs / "mlflow-server.log"
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            command(home, port),
+            # In the environment, not the arguments, which all users of the machine can read: a URI may hold a password.
+            env={**os.environ, **home.environment(os.environ), "MLFLOW_BACKEND_STORE_URI": uri},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # it has processes of its own, which end together
+        )
+        try:
+            address = f"http://127.0.0.1:{port}"
+            _wait(server, address, str(log))
+            yield address
+        finally:
+            _stop(server)
+
+
+def command(home: Home, port: int) -> list[str]:
+    """The command of MLflow's server; its store is named in the environment."""
+    place = ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    return [sys.executable, "-m", "mlflow", "server", "--default-artifact-root", home.mlartifacts.as_uri(), *place]
+
+
+def _wait(server: subprocess.Popen[bytes], address: str, log: str) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while server.poll() is None and time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(f"{address}/health", timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    raise IncompleteError(f"MLflow's server did not start (exit code {server.poll()}): {log} says why; try again")
+
+
+def _stop(server: subprocess.Popen[bytes]) -> None:
+    for way in (signal.SIGTERM, signal.SIGKILL):
+        if server.poll() is not None:
+            return
+        os.killpg(server.pid, way)
+        try:
+            server.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            continue

@@ -1,27 +1,167 @@
-"""Exported retrievers in MLflow's model registry, where teams look for the model to serve."""
+"""Experiments in MLflow with their views of runs, and exported retrievers in its model registry.
+
+The columns of MLflow's runs page are fixed (source, model, data set) unless a saved view of the experiment names
+others. A view is an experiment's tag, and its link opens the page with it: see `hopbench.flows.tracking.payload`.
+
+Stores that cannot be used are refused first: a closed server, or a database with another MLflow's schema. MLflow itself
+refuses an older schema, or, where it lacks a whole table, upgrades it without warning or backup.
+"""
 
 from __future__ import annotations
 
 import io
+import json
 import logging
 import os
 import re
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import tracking_uri, writers_lock
-from hopbench.flows.tracking.experiments import experiment_id
-from hopbench.flows.tracking.names import MODELS_EXPERIMENT
+from hopbench.flows.tracking.payload import (
+    MODELS_EXPERIMENT,
+    VIEW_TAG,
+    Param,
+    mlflow_name,
+    redact,
+    runs_page,
+    secrets,
+    view_id,
+)
+from hopbench.retrieval.llm.endpoint import refusal
+from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.locking import exclusive
 
 if TYPE_CHECKING:
+    from mlflow import MlflowClient
     from mlflow.models import ModelSignature
+
+NOTE = "mlflow.note.content"
+KIND = "mlflow.experimentKind"
+MODEL_TRAINING = "custom_model_development"  # of MLflow's kinds the one whose pages begin with the runs
+PRIMARY_TAG = "mlflow.experiment.primaryMetric.name"
+PARAMS = (Param.LABEL, Param.DATASET, Param.QUESTIONS)
+LABEL_WIDTH = 260  # pixels
+METRICS = ("recall@5", "nDCG@10", "coverage", "latency_ms_p50")
+
+
+def experiment_id(client: MlflowClient, name: str, uri: str, artifacts: str, metric: str | None = None) -> str:
+    """The id of the experiment called `name`, made where it is missing, with a view by `metric` (as HopBench names it).
+
+    `artifacts` is where files of its runs go, unless `uri` is a server's, which decides itself. Tags that are there
+    already, such as a description that someone has edited, stay. Raises InputError for one that was deleted in MLflow.
+    """
+    found = client.get_experiment_by_name(name)
+    if found is None:
+        location = None if uri.startswith(("http://", "https://", "databricks")) else artifacts
+        made, known = str(client.create_experiment(name, artifact_location=location)), {}
+    elif found.lifecycle_stage == "deleted":
+        number = found.experiment_id
+        raise InputError(
+            f"the experiment {name!r} was deleted in MLflow: restore it (`mlflow experiments restore -x {number}`), or "
+            f"remove it for good (`mlflow gc --experiment-ids {number}`); MLFLOW_TRACKING_URI names the store to both"
+        )
+    else:
+        made, known = str(found.experiment_id), dict(found.tags)
+    for tag, value in _tags(name, made, metric).items():
+        if tag not in known:
+            client.set_experiment_tag(made, tag, value())
+    return made
+
+
+def _tags(name: str, experiment: str, metric: str | None) -> dict[str, Callable[[], str]]:
+    """The tags of an experiment; a value is computed only where it is missing."""
+    kind = {KIND: lambda: MODEL_TRAINING}
+    if metric is None:
+        return kind
+    link = runs_page("", experiment, metric)
+    return kind | {
+        PRIMARY_TAG: lambda: mlflow_name(metric),
+        NOTE: lambda: f"HopBench's runs of {name}. [The runs by {metric}, best first]({link})",
+        f"{VIEW_TAG}{view_id(metric)}": lambda: saved_view(metric),
+    }
+
+
+def saved_view(metric: str) -> str:
+    """A saved view as MLflow 3 stores it: the runs by `metric`, best first, with it, label and data set as columns."""
+    from hopbench.eval.metrics import rank_key  # needed once for an experiment: its import takes a second
+
+    columns = [
+        f"metrics.`{mlflow_name(metric)}`",
+        *(f"params.`{param}`" for param in PARAMS),
+        "attributes.`Dataset`",
+        *(f"metrics.`{mlflow_name(other)}`" for other in METRICS if other != metric),
+    ]
+    state = {
+        "selectedColumns": columns,
+        "columnOrder": columns,
+        "columnWidths": {f"params.`{Param.LABEL}`": LABEL_WIDTH},
+        "orderByKey": columns[0],
+        "orderByAsc": rank_key(metric, 0.0) < rank_key(metric, 1.0),
+    }
+    return json.dumps({"name": f"by {metric}", "createdAt": round(time.time() * 1000), "state": json.dumps(state)})
+
+
+DATABASES = ("sqlite", "postgresql", "mysql", "mssql")  # what else MLflow opens is a server with a database of its own
+DIGITS = 12
+
+
+def refuse_other_schema(uri: str) -> None:
+    """Raise InputError where the database at `uri` has the schema of another MLflow; it is left as it is."""
+    scheme, _, path = uri.partition(":///")
+    if urlsplit(uri).scheme.partition("+")[0] not in DATABASES or (scheme == "sqlite" and not Path(path).exists()):
+        return
+    current = _revision(uri)
+    newest, known = _revisions(current)
+    if current in (None, newest):
+        return
+    shown = redact(uri, secrets())
+    schemas = f"its schema is {str(current)[:DIGITS]}, that of MLflow {version('mlflow')} is {newest[:DIGITS]}"
+    if not known:
+        raise InputError(
+            f"MLflow's database at {shown} was written by a newer MLflow: {schemas}. Update HopBench, or name another "
+            "database with MLFLOW_TRACKING_URI"
+        )
+    raise InputError(
+        f"MLflow's database at {shown} is that of an older MLflow: {schemas}. Others may use it, so it was not "
+        f"touched: make a copy of it, then run: mlflow db upgrade {shown}"
+    )
+
+
+def refuse_closed(uri: str) -> None:
+    """Raise InputError where MLflow's server is named and nothing listens there: its client would try for minutes."""
+    reason = refusal(uri) if uri.startswith(("http://", "https://")) else None
+    if reason is not None:
+        shown = redact(uri, secrets())
+        raise InputError(f"nothing answers at MLFLOW_TRACKING_URI ({shown}): {reason}. Start the server or correct it")
+
+
+def _revision(uri: str) -> str | None:
+    """Return the revision of the schema at `uri`, or None where there is none yet."""
+    from alembic.migration import MigrationContext
+    from sqlalchemy import create_engine
+    from sqlalchemy.pool import NullPool
+
+    with create_engine(uri, poolclass=NullPool).connect() as connection:
+        return MigrationContext.configure(connection).get_current_revision()
+
+
+def _revisions(current: str | None) -> tuple[str, bool]:
+    """Return the newest revision that the installed MLflow knows, and whether it knows `current`."""
+    import mlflow
+    from alembic.script import ScriptDirectory
+
+    script = ScriptDirectory(str(Path(mlflow.__file__).parent / "store" / "db_migrations"))
+    return str(script.get_current_head()), any(revision.revision == current for revision in script.walk_revisions())
+
 
 ALIAS = "champion"
 PROGRESS_BAR = "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR"
@@ -54,7 +194,6 @@ def register(home: Home, bundle: Path, dataset: str, label: str, question: str, 
     home.prepare()
     home.apply_environment()
     uri = tracking_uri(home)
-    from hopbench.flows.tracking.schema import bring_up_to_date, refuse_closed
 
     refuse_closed(uri)
     import mlflow
@@ -62,7 +201,7 @@ def register(home: Home, bundle: Path, dataset: str, label: str, question: str, 
 
     name = model_name(dataset)
     with exclusive(writers_lock(home)):
-        bring_up_to_date(uri, home.mlflow_db)
+        refuse_other_schema(uri)
         mlflow.set_tracking_uri(uri)
         mlflow.set_registry_uri(uri)
         client = mlflow.MlflowClient()

@@ -23,13 +23,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from hopbench.flows.tracking import experiments
-from hopbench.flows.tracking.files import folder_in, refuse_secrets, store_file
-from hopbench.flows.tracking.names import Tag
-from hopbench.flows.tracking.pages import comparison_page
-from hopbench.flows.tracking.payload import redact, secrets
-from hopbench.flows.tracking.priority import lower_priority
-from hopbench.flows.tracking.values import log_dataset, log_values
+from hopbench.flows.tracking.client import lower_priority
+from hopbench.flows.tracking.payload import MAX_TAG, Tag, comparison_page, redact, secrets
+from hopbench.flows.tracking.registry import experiment_id
 from hopbench.retrieval.support.errors import HopBenchError
 from hopbench.retrieval.support.locking import exclusive
 from hopbench.retrieval.support.resources import exhausted
@@ -38,14 +34,74 @@ from hopbench.retrieval.support.sqlite_files import damage, heal
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
+
+def store_file(client: MlflowClient, run_id: str, place: str, ours: Path, path: Path, folder: str) -> None:
+    """Store a file with a run, under `folder` there.
+
+    `place` is the run's artifact URI. In our own folder `ours` the file is copied, as MLflow's client does after it has
+    asked the database for the run and its data sets.
+    """
+    local = folder_in(place, ours)
+    if local is None:
+        client.log_artifact(run_id, str(path), folder or None)
+        return
+    (local / folder).mkdir(parents=True, exist_ok=True)
+    shutil.copy2(path, local / folder)
+
+
+def folder_in(place: str, ours: Path) -> Path | None:
+    """The folder that an artifact URI names, where that is within `ours`."""
+    parts = urlsplit(place)
+    folder = Path(url2pathname(parts.path))
+    within = folder.is_relative_to(ours) and ".." not in folder.parts
+    return folder if parts.scheme in ("", "file") and within else None
+
+
+def refuse_secrets(path: Path, hidden: tuple[str, ...]) -> None:
+    """Raise ValueError where a file contains one of these values."""
+    content = path.read_bytes()
+    if any(value.encode() in content for value in hidden):
+        raise ValueError(f"{path.name} contains the value of a secret environment variable; it was not stored")
+
+
+PARAMS_PER_BATCH = 100
+METRICS_PER_BATCH = 800  # with parameters and tags at most 1,000 in a batch
+
+
+def log_values(client: MlflowClient, run_id: str, message: dict[str, Any], comparison: str) -> None:
+    """Log metrics, parameters and tags of a message of `to_message`; its description ends with `comparison`."""
+    from mlflow.entities import Metric, Param, RunTag
+
+    stamp = message["ended_ms"] or round(time.time() * 1000)
+    metrics = [Metric(name, value, stamp, 0) for name, value in message["metrics"].items()]
+    params = [Param(name, value) for name, value in message["params"].items()]
+    texts = message["tags"]
+    if comparison:
+        texts = {**texts, Tag.NOTE: texts.get(Tag.NOTE, "")[: MAX_TAG - len(comparison)] + comparison}
+    tags = [RunTag(name, value) for name, value in texts.items()]
+    while metrics or params or tags:
+        first, metrics = metrics[:METRICS_PER_BATCH], metrics[METRICS_PER_BATCH:]
+        some, params = params[:PARAMS_PER_BATCH], params[PARAMS_PER_BATCH:]
+        few, tags = tags[:PARAMS_PER_BATCH], tags[PARAMS_PER_BATCH:]
+        client.log_batch(run_id, metrics=first, params=some, tags=few)
+
+
+def log_dataset(client: MlflowClient, run_id: str, dataset: dict[str, Any]) -> None:
+    """Log the benchmark as the dataset that a run was evaluated on."""
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    parts = (dataset[part] for part in ("name", "digest", "source_type", "source", "schema", "profile"))
+    client.log_inputs(run_id, [DatasetInput(Dataset(*parts), [InputTag("mlflow.data.context", "evaluation")])])
+
+
 NICENESS = 10  # a tenth of a processor that another process wants as well
 
 
 class Writer:
     """Creates and updates the runs of one experiment; `uri` is a tracking server or an SQLAlchemy database.
 
-    `own` is the home's database, whose schema is upgraded here; `note` reports an upgrade. The experiment's page shows
-    the runs by `metric`.
+    `own` is the home's database, which is repaired here if it is damaged; `note` reports that. The experiment's page
+    shows the runs by `metric`.
 
     `lock` is held while a schema, an experiment or a run may be created: MLflow's own lock lets two first starts
     migrate one database together, and two writers of one key would each create its run.
@@ -81,21 +137,18 @@ class Writer:
     @cached_property
     def experiment_id(self) -> str:
         """The experiment, created on first use."""
-        return experiments.experiment_id(self.client, self._experiment, self._uri, self._artifacts, self._metric)
+        return experiment_id(self.client, self._experiment, self._uri, self._artifacts, self._metric)
 
     def prepare(self) -> str:
-        """Create the database's schema and the experiment where they are missing; returns the experiment's id.
-
-        Brings the schema of an older MLflow up to date first.
-        """
-        from hopbench.flows.tracking.schema import bring_up_to_date, refuse_closed
+        """Create the database's schema and the experiment where they are missing; returns the experiment's id."""
+        from hopbench.flows.tracking.registry import refuse_closed, refuse_other_schema
 
         refuse_closed(self._uri)
         with exclusive(self._lock):
             consequence = "what is lost of past runs stays in their folders"
             ours = self._uri == f"sqlite:///{self._own}" and damage(self._own) is not None
-            healed = heal(self._own, consequence) if ours else None
-            self.note = healed or bring_up_to_date(self._uri, self._own)
+            self.note = heal(self._own, consequence) if ours else None
+            refuse_other_schema(self._uri)
             return self.experiment_id
 
     def write(self, message: dict[str, Any]) -> str:
