@@ -1,7 +1,7 @@
 """The same fingerprint, trial ids, rankings and scores on every processor, for all labels.
 
 One machine has one processor, but its libraries can be told to compute as on another: OpenBLAS by OPENBLAS_CORETYPE,
-NumPy by NPY_DISABLE_CPU_FEATURES, the C library by GLIBC_TUNABLES, NumKong by its own calls. Each variant builds and
+NumPy by NPY_DISABLE_CPU_FEATURES, the C library by GLIBC_TUNABLES, faiss by FAISS_SIMD_LEVEL. Each variant builds and
 ranks in a process of its own, with other threads and batches too.
 """
 
@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numkong
 import numpy as np
 import pytest
 from tests.support.places import ROOT
@@ -41,8 +40,7 @@ def variants() -> dict[str, tuple[dict[str, str], int]]:
     flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("flags")[2].partition("\n")[0].split()
     old = {"NPY_DISABLE_CPU_FEATURES": dispatched(), "GLIBC_TUNABLES": NO_FMA, "OPENBLAS_NUM_THREADS": "1"}
     newer = {"NPY_DISABLE_CPU_FEATURES": dispatched("X86_V3"), "OPENBLAS_NUM_THREADS": "2"}
-    beyond = [name for name, has in numkong.get_capabilities().items() if has and name != "serial"]
-    old["NUMKONG_WITHOUT"], newer["NUMKONG_WITHOUT"] = " ".join(beyond), " ".join(set(beyond) - {"haswell"})
+    old["FAISS_SIMD_LEVEL"], newer["FAISS_SIMD_LEVEL"] = "NONE", "AVX2"
     found = {"Prescott": (old, 7)}
     if "avx2" in flags:
         found["Haswell"] = newer, 1000

@@ -5,8 +5,7 @@
 builds the graph of a benchmark in a fresh home, ranks its first questions with every label, and prints build key,
 fingerprint, and per label the trial id and a digest of all its rankings: passages, scores to 9 decimals, their
 components and paths. BATCH is how many questions share a batch. "kernels" is what does differ: a test that found no
-difference there would not have changed the kernels. NUMKONG_WITHOUT names the instruction sets that NumKong must do
-without.
+difference there would not have changed the kernels.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -63,38 +61,28 @@ def _cosines() -> dict[str, Any]:
     import numpy as np
 
     from hopbench.retrieval.graph.construction.similarity import cell_pairs, exact_pairs
-    from hopbench.retrieval.search.cell_recall import Asked
-    from hopbench.retrieval.search.cell_search import CellSearch
+    from hopbench.retrieval.search.cells import CellSearch, Queries
     from hopbench.retrieval.support.arithmetic import on_grid
 
     drawn = np.random.default_rng(3).standard_normal((4000, 256)) + 1.0
     drawn /= np.sqrt((drawn * drawn).cumsum(axis=1)[:, -1:])
     exact = exact_pairs(drawn.astype(np.float32), top_k=50, floor=0.5)
     near, effort = cell_pairs(drawn.astype(np.float32), top_k=10, floor=0.5)
-    by_cells = CellSearch.fit(on_grid(drawn), Asked(on_grid(drawn[::5])))
-    top = by_cells.top(Asked(on_grid(drawn[::40])), 20)
+    by_cells = CellSearch.fit(on_grid(drawn), Queries(on_grid(drawn[::5])))
+    top = by_cells.top(Queries(on_grid(drawn[::40])), 20)
     found = [part for one in top for part in (one.rows, one.scores)]
-    digests = [_digest(part.tobytes()) for part in (*exact, *near, *by_cells.arrays().values(), *found)]
+    digests = [_digest(part.tobytes()) for part in (*exact, *near, by_cells.centroids, *found)]
     return {"pairs": len(exact.first), "effort": [float(value) for value in effort], "digests": digests}
 
 
 def _kernels() -> list[str]:
-    """What differs with the kernels: digests of a float32 product, NumPy's logarithms, the C library's; NumKong's."""
-    import numkong
+    """What differs with the kernels: digests of a float32 product, NumPy's logarithms, the C library's."""
     import numpy as np
 
     drawn = np.random.default_rng(0).uniform(1.0, 100.0, (300, 300))
     by_library = [math.log(value) for value in drawn.ravel().tolist()]
     parts = drawn.astype(np.float32) @ drawn.T.astype(np.float32), np.log(drawn), np.array(by_library)
-    used = (name for name, has in numkong.get_capabilities().items() if has)
-    return [*(_digest(part.tobytes()) for part in parts), " ".join(used)]
-
-
-def _without(instructions: str) -> None:
-    import numkong
-
-    for name in instructions.split():
-        numkong.disable_capability(name)
+    return [_digest(part.tobytes()) for part in parts]
 
 
 def _ranked(trial: Any) -> dict[str, Any]:
@@ -126,6 +114,5 @@ def _digest(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    _without(os.environ.get("NUMKONG_WITHOUT", ""))
     with tempfile.TemporaryDirectory() as folder:
         sys.stdout.write(json.dumps(numbers(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(folder))))

@@ -33,7 +33,7 @@ from hopbench.retrieval.index import Batch, Index, ReadCache
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.support.errors import IncompleteError, InputError
-from hopbench.retrieval.support.forked import usable_processors
+from hopbench.retrieval.support.processes import usable_processors
 from hopbench.retrieval.types import Question
 
 SAMPLED_SECONDS = 2.0

@@ -9,8 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from hopbench.retrieval.support.errors import HopBenchError, InputError
-from hopbench.retrieval.support.resources import exhausted
+from hopbench.retrieval.support.errors import HopBenchError, InputError, exhausted
 
 if TYPE_CHECKING:
     import pandas as pd

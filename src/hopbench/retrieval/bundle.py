@@ -31,7 +31,7 @@ from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.label import Label
 from hopbench.retrieval.strategies.registry import registry, remade
 from hopbench.retrieval.strategies.reranker import Reranked
-from hopbench.retrieval.support.checksum import file_sum
+from hopbench.retrieval.support.cached_files import file_sum
 from hopbench.retrieval.support.errors import InputError, StoreError, UnknownNameError
 from hopbench.retrieval.support.input_files import read_bytes
 from hopbench.retrieval.types import Passage, Source

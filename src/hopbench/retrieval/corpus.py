@@ -19,9 +19,9 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from hopbench.retrieval.support.arrays import mapped_array
 from hopbench.retrieval.support.errors import InputError
-from hopbench.retrieval.support.mapped_arrays import mapped_array
-from hopbench.retrieval.support.text_columns import Texts, TextsWriter
+from hopbench.retrieval.support.texts import Texts, TextsWriter
 from hopbench.retrieval.text import sentences
 from hopbench.retrieval.text.model_tokens import count_tokens, pieces
 from hopbench.retrieval.types import MAX_TOKENS, UNKNOWN_SOURCE, Chunk, Link, Passage, Source

@@ -19,8 +19,8 @@ from typing import Any, ClassVar
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.base import KEEP, Strategy, Timing, param
-from hopbench.retrieval.support.collector import collector_paused
 from hopbench.retrieval.support.errors import HopBenchError, ParameterError
+from hopbench.retrieval.support.processes import collector_paused
 from hopbench.retrieval.types import Counters, Hit, Question, Ranking
 
 MAX_QUOTED = 80  # characters of a quoted text or reply

@@ -13,8 +13,8 @@ from hopbench.eval.benchmarks import load_benchmark
 from hopbench.eval.benchmarks import passages as mapped
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.corpus import MappedPassages
+from hopbench.retrieval.support.cached_files import damaged
 from hopbench.retrieval.support.errors import IncompleteError, InputError
-from hopbench.retrieval.support.kept_files import damaged
 
 ROWS = [
     {"_id": "b", "title": "Babbage", "text": "Babbage built engines."},

@@ -22,11 +22,11 @@ from hopbench.retrieval.embedding.cache import EmbeddingCache, text_key
 from hopbench.retrieval.graph.construction.builder import build_graph
 from hopbench.retrieval.graph.construction.staging import Staging
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
-from hopbench.retrieval.index.kept import KeptSearch
+from hopbench.retrieval.index.cache import IndexCache
 from hopbench.retrieval.llm.cache import ReplyCache
 from hopbench.retrieval.search.exact import LexicalIndex
+from hopbench.retrieval.support.cached_files import kept
 from hopbench.retrieval.support.errors import InputError
-from hopbench.retrieval.support.kept_files import kept
 from hopbench.retrieval.support.locking import exclusive, exclusive_and_gone
 from hopbench.retrieval.support.sqlite_files import damage
 
@@ -243,7 +243,7 @@ def home(tmp_path: Path) -> Home:
     build_graph(plan_of(WORLD), store_of_graph, home.root / "staging", lambda _, work: work())
     held_content(store_of_graph, home.graphs)
     Staging(home.root / "staging" / "key").load_or_compute("similar", lambda: [("one", pd.DataFrame({"x": [1.0]}))])
-    KeptSearch(home.cache / "search" / "small").lexical(lambda: LexicalIndex(["Ada Lovelace"]))
+    IndexCache(home.cache / "search" / "small").lexical(lambda: LexicalIndex(["Ada Lovelace"]))
     kept(home.cache / "passages" / "small", "1", lambda place: write_passages(WORLD, place), MappedPassages)
     return home
 

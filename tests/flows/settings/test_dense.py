@@ -13,9 +13,10 @@ from hopbench.flows.orchestration.steps import plain_steps
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.graph.construction import plan as settings
-from hopbench.retrieval.index import APPROXIMATE, EXACT, Batch, Index, near_rows
+from hopbench.retrieval.index import APPROXIMATE, EXACT, Batch, Index
+from hopbench.retrieval.index import index as near_rows
 from hopbench.retrieval.search.approximate import GRAPH
-from hopbench.retrieval.search.cell_search import CellSearch
+from hopbench.retrieval.search.cells import CellSearch
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 from hopbench.retrieval.types import Counters, Question

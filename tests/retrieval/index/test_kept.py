@@ -11,11 +11,11 @@ from tests.retrieval.index.test_linker import NAMES, TITLES
 
 from hopbench.retrieval.embedding.base import Vectors, unit_rows
 from hopbench.retrieval.index import Linker
-from hopbench.retrieval.index.kept import FORMAT, KeptSearch
+from hopbench.retrieval.index.cache import FORMAT, IndexCache
 from hopbench.retrieval.index.linker import Uncapitalised
 from hopbench.retrieval.search.approximate import ApproximateSearch
 from hopbench.retrieval.search.exact import LexicalIndex
-from hopbench.retrieval.support.kept_files import damaged
+from hopbench.retrieval.support.cached_files import damaged
 from hopbench.retrieval.text import Tagger
 
 TEXTS = ["The river Thames flows.", "Rivers of London", "Ada Lovelace wrote", "", "the"]
@@ -34,7 +34,7 @@ def test_what_was_kept_answers_as_what_was_computed(texts: list[str], tmp_path: 
         return Tagger(texts)
 
     for _ in range(2):
-        kept = KeptSearch(tmp_path / "corpus")
+        kept = IndexCache(tmp_path / "corpus")
         for question in ("Which river flows through London?", "nothing known", ""):
             assert LexicalIndex(texts).scores(question).tolist() == kept.lexical(lexical).scores(question).tolist()
         assert Tagger(texts).tags("Ada and the rivers of London", 2) == kept.tagger(tagger).tags(
@@ -47,7 +47,7 @@ def test_what_was_kept_answers_as_what_was_computed(texts: list[str], tmp_path: 
 def test_a_file_of_its_own_size_that_cannot_be_read_is_made_again(
     file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kept = KeptSearch(tmp_path)
+    kept = IndexCache(tmp_path)
     for _ in range(2):
         assert Tagger(TEXTS).tags("Ada", 2) == kept.tagger(lambda: Tagger(TEXTS)).tags("Ada", 2)
         assert (
@@ -59,16 +59,16 @@ def test_a_file_of_its_own_size_that_cannot_be_read_is_made_again(
 
 
 def test_what_other_code_computed_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    KeptSearch(tmp_path).tagger(lambda: Tagger(["of another version"]))
-    monkeypatch.setattr("hopbench.retrieval.index.kept.FORMAT", FORMAT + 1)
-    assert Tagger(TEXTS).tags("Ada", 2) == KeptSearch(tmp_path).tagger(lambda: Tagger(TEXTS)).tags("Ada", 2)
+    IndexCache(tmp_path).tagger(lambda: Tagger(["of another version"]))
+    monkeypatch.setattr("hopbench.retrieval.index.cache.FORMAT", FORMAT + 1)
+    assert Tagger(TEXTS).tags("Ada", 2) == IndexCache(tmp_path).tagger(lambda: Tagger(TEXTS)).tags("Ada", 2)
 
 
 @pytest.mark.parametrize("damage", ["cut", "gone", "no sizes"])
 def test_what_does_not_read_as_it_was_written_is_made_again(
     damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kept = KeptSearch(tmp_path / "corpus")
+    kept = IndexCache(tmp_path / "corpus")
     kept.lexical(lambda: LexicalIndex(TEXTS))
     file = tmp_path / "corpus" / "bm25" / ("sizes.json" if damage == "no sizes" else "data.csc.index.npy")
     if damage == "cut":
@@ -86,7 +86,7 @@ def test_what_does_not_read_as_it_was_written_is_made_again(
 def test_a_changed_byte_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of the graph of near chunks at once, since faiss would follow a wrong link out of its memory; else by doctor."""
     vectors = unit_rows(np.random.default_rng(1).standard_normal((200, 8)))
-    kept = KeptSearch(tmp_path)
+    kept = IndexCache(tmp_path)
     kept.lexical(lambda: LexicalIndex(TEXTS))
     found = kept.approximate(lambda: ApproximateSearch.fit(vectors)).top(vectors[:5], vectors, 3)
     assert [] == damaged(tmp_path)
@@ -104,7 +104,7 @@ def test_a_changed_byte_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_a_killed_write_leaves_nothing_that_would_be_read(tmp_path: Path) -> None:
-    kept = KeptSearch(tmp_path / "corpus")
+    kept = IndexCache(tmp_path / "corpus")
 
     def killed() -> LexicalIndex:
         raise KeyboardInterrupt
@@ -126,7 +126,7 @@ def test_a_linker_that_was_kept_answers_as_the_one_that_was_computed_until_the_g
         return Linker(NAMES, TITLES, small)
 
     for stamp in ("first", "first", "second"):
-        kept, fresh = KeptSearch(tmp_path).linker(stamp, linker), Linker(NAMES, TITLES, small)
+        kept, fresh = IndexCache(tmp_path).linker(stamp, linker), Linker(NAMES, TITLES, small)
         for question in ("Did bjork see Ed Wood (film)?", "what is wood?", "Is Burbank, California large?"):
             assert fresh.links(question) == kept.links(question)
         assert list(fresh.name_of.items()) == list(kept.name_of.items())
@@ -146,7 +146,7 @@ def test_vectors_of_names_are_mapped_until_the_graph_changes(tmp_path: Path) -> 
         made.append(stamp)
         return np.full((2, 3), len(made), np.float32)
 
-    read = {stamp: KeptSearch(tmp_path).names(stamp, partial(vectors, stamp)).tolist() for stamp in ("a", "a", "b")}
+    read = {stamp: IndexCache(tmp_path).names(stamp, partial(vectors, stamp)).tolist() for stamp in ("a", "a", "b")}
 
     assert ["a", "b"] == made
     assert {"a": [[1.0] * 3] * 2, "b": [[2.0] * 3] * 2} == read

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hopbench.retrieval.index.kept import KeptSearch
+from hopbench.retrieval.index.cache import IndexCache
 from hopbench.retrieval.search.approximate import DEPTHS, GRAPH, RECALL, ApproximateSearch
 from hopbench.retrieval.search.exact import TopRows, dense_top
 from hopbench.retrieval.support.arithmetic import on_grid
@@ -100,7 +100,7 @@ def test_a_low_recall_names_the_cause_and_the_remedy(fitted: ApproximateSearch) 
 
 
 def test_a_damaged_file_is_made_again(fitted: ApproximateSearch, tmp_path: Path) -> None:
-    kept = KeptSearch(tmp_path)
+    kept = IndexCache(tmp_path)
     expected = kept.approximate(lambda: fitted).top(QUESTIONS, VECTORS, 10)
     assert same(expected, fitted.top(QUESTIONS, VECTORS, 10))
     file = tmp_path / "near-chunks" / GRAPH

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hopbench.retrieval.search import exact, neighbours
+from hopbench.retrieval.search import candidates as neighbours
+from hopbench.retrieval.search import exact
 from hopbench.retrieval.search.exact import LexicalIndex, best_rows, cosines, dense_top
 from hopbench.retrieval.search.fusion import min_max, ordered, reciprocal_rank, weighted
 
@@ -150,9 +151,9 @@ def test_dense_search_in_blocks_finds_the_same(
     known = known[np.arange(chunks) % 7] if copies and chunks > 7 else known
     whole = dense_top(asked, known, depth)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact, "TOGETHER", 4)
-        patch.setattr(exact, "PRODUCTS", 1)
-        patch.setattr(exact, "LEAST_ROWS", 16)
+        patch.setattr(exact, "QUESTION_BATCH", 4)
+        patch.setattr(exact, "MAX_PRODUCTS", 1)
+        patch.setattr(exact, "MIN_ROWS", 16)
         blocks = dense_top(asked, known, depth)
 
     assert [found.rows.tolist() for found in whole] == [found.rows.tolist() for found in blocks]
@@ -172,9 +173,9 @@ def test_a_search_of_many_rows_holds_few_products() -> None:
 
 def test_questions_that_tie_with_every_row_hold_few_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     """A vector of zeros, as of words that the embedder does not know: 2 M equal cells here, 48 MB as candidates."""
-    monkeypatch.setattr(exact, "PRODUCTS", 1)
-    monkeypatch.setattr(exact, "LEAST_ROWS", 128)
-    monkeypatch.setattr(neighbours, "LEAST_HELD", 1)
+    monkeypatch.setattr(exact, "MAX_PRODUCTS", 1)
+    monkeypatch.setattr(exact, "MIN_ROWS", 128)
+    monkeypatch.setattr(neighbours, "MIN_HELD", 1)
     known = random_vectors(2, 10_000)
     tracemalloc.start()
     found = dense_top(np.zeros((200, 16), np.float32), known, 10)

@@ -17,7 +17,7 @@ from tests.support.graphs import PlainGraph, graph_tables, plain_graphs
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RELATED_TO, GraphTables
 from hopbench.retrieval.index import Batch, Index, Services
-from hopbench.retrieval.index.kept import KeptSearch
+from hopbench.retrieval.index.cache import IndexCache
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.strategies._dual_level_communities import (
     Communities,
@@ -199,7 +199,7 @@ def test_communities_come_back_from_files(tmp_path: Path, monkeypatch: pytest.Mo
     """They are found once for a graph and a setting; without communities too."""
     tables = {"some": world(), "none": graph_tables({"c1": "text"}, entities=[], mentions=[])}
     for name, made in tables.items():
-        kept = KeptSearch(tmp_path / f"kept-{name}"), "stamp"
+        kept = IndexCache(tmp_path / f"kept-{name}"), "stamp"
         monkeypatch.setattr(Index, "kept_of_graph", lambda _, kept=kept: kept)
         first = read(index_of(made, tmp_path / "first" / name))
         with monkeypatch.context() as patch:
@@ -216,7 +216,7 @@ def test_communities_come_back_from_files(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_summaries_are_made_anew_for_each_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They depend on a model, and their cost is counted."""
-    monkeypatch.setattr(Index, "kept_of_graph", lambda _: (KeptSearch(tmp_path / "kept"), "stamp"))
+    monkeypatch.setattr(Index, "kept_of_graph", lambda _: (IndexCache(tmp_path / "kept"), "stamp"))
     asked: list[int] = []
 
     def summarise(_: Counters, texts: Sequence[str]) -> Sequence[str]:

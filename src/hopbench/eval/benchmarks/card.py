@@ -10,8 +10,7 @@ from hopbench.eval.benchmarks.files import read_lines
 from hopbench.eval.files import write_atomically
 from hopbench.eval.types import Role
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
-from hopbench.retrieval.support.input_files import read_bytes
-from hopbench.retrieval.support.yaml_file import YamlError, parse_yaml
+from hopbench.retrieval.support.input_files import YamlError, parse_yaml, read_bytes
 
 # "hotpotqa-train200" and "hopworld-tune" are for tuning; "fortune" and "constraints" are not.
 _TUNING_NAME = re.compile(r"(?<![a-z])(train|training|tune|tuning)(?![a-z])", re.IGNORECASE)

@@ -25,10 +25,9 @@ from hopbench.eval.benchmarks.fields import (
 )
 from hopbench.eval.benchmarks.records import layout_ending, read_records
 from hopbench.retrieval.corpus import MappedPassages, write_passages
-from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.cached_files import kept
+from hopbench.retrieval.support.errors import InputError, exhausted
 from hopbench.retrieval.support.input_files import unreadable
-from hopbench.retrieval.support.kept_files import kept
-from hopbench.retrieval.support.resources import exhausted
 from hopbench.retrieval.types import SOURCE_FIELDS, UNKNOWN_SOURCE, Link, Passage, Source
 
 

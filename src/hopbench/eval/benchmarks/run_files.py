@@ -25,7 +25,7 @@ from hopbench.eval.benchmarks.files import first_character, read_lines
 from hopbench.eval.benchmarks.passages import Unique
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.retrieval.external import Answer
-from hopbench.retrieval.support.checksum import file_sum
+from hopbench.retrieval.support.cached_files import file_sum
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.input_files import regular, unreadable
 

@@ -21,7 +21,7 @@ from hopbench.eval.types import Benchmark
 from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
-from hopbench.retrieval.support.collector import collector_paused
+from hopbench.retrieval.support.processes import collector_paused
 from hopbench.retrieval.text.model_tokens import count_tokens
 
 STORED_RANKS = 20

@@ -15,7 +15,7 @@ from hopbench.eval.metrics import PRIMARY, asked_metrics, get_metric
 from hopbench.eval.sweep.fields import MAX_LISTED, OBJECTIVES, BuildValues, Entry, ModelFields, Range, Section
 from hopbench.retrieval.strategies.label import Label
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
-from hopbench.retrieval.support.yaml_file import read_yaml
+from hopbench.retrieval.support.input_files import read_yaml
 
 COSTS = (
     "latency_ms_p50",

@@ -15,7 +15,7 @@ from hopbench.eval.synthesize._evidence import Evidence
 from hopbench.eval.synthesize._wording import Wording
 from hopbench.eval.trials.trial import batches
 from hopbench.retrieval.index import Index
-from hopbench.retrieval.index.memo import Memo
+from hopbench.retrieval.index.cache import Memo
 from hopbench.retrieval.search.exact import TopRows
 from hopbench.retrieval.text import STOP_WORDS, folded_words
 from hopbench.retrieval.types import Question

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hopbench.retrieval.index import Batch, Index, Linker
-from hopbench.retrieval.index.memo import Memo
+from hopbench.retrieval.index.cache import Memo
 from hopbench.retrieval.strategies.hoprank.corpus import NOWHERE, CorpusIndex, corpus_index
 from hopbench.retrieval.strategies.hoprank.words import Numbers
 from hopbench.retrieval.text import STOP_WORDS, Token, sentences, split_qualifier, tokens, unit_tokens

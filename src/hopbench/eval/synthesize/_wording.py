@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hopbench.eval.synthesize._drafts import CONTEXT, Clue, Draft
 from hopbench.eval.synthesize._evidence import Evidence
 from hopbench.retrieval.embedding.models import WordLlamaEmbedder
-from hopbench.retrieval.index.memo import Memo
+from hopbench.retrieval.index.cache import Memo
 from hopbench.retrieval.strategies.hoprank.words import Words
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.text import Token, tokens

@@ -22,7 +22,7 @@ from hopbench.retrieval.strategies.hoprank.scoring import in_their_order
 from hopbench.retrieval.strategies.hoprank.trees import Tree, Trees
 from hopbench.retrieval.strategies.hoprank.words import Flags, Numbers
 from hopbench.retrieval.support.errors import InputError
-from hopbench.retrieval.support.forked import usable_processors
+from hopbench.retrieval.support.processes import usable_processors
 
 
 @dataclass(frozen=True, slots=True)

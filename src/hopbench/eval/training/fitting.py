@@ -18,7 +18,7 @@ import numpy as np
 from numpy.lib.format import read_array, write_array
 from numpy.typing import NDArray
 
-from hopbench.retrieval.support.forked import end_with
+from hopbench.retrieval.support.processes import end_with
 
 Floats = NDArray[np.float64]
 L2 = 0.004

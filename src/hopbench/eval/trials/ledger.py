@@ -31,10 +31,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.errors import InputError, exhausted
 from hopbench.retrieval.support.locking import open_lock
 from hopbench.retrieval.support.notice import notice
-from hopbench.retrieval.support.resources import exhausted
 from hopbench.retrieval.support.sqlite_files import MAGIC, SEAL, damage, heal, is_damage, lenient, seal
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from hopbench.eval.types import PassageRanking
 from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
-from hopbench.retrieval.support.collector import collector_paused
-from hopbench.retrieval.support.errors import HopBenchError
-from hopbench.retrieval.support.resources import exhausted
+from hopbench.retrieval.support.errors import HopBenchError, exhausted
+from hopbench.retrieval.support.processes import collector_paused
 from hopbench.retrieval.support.timing import once_apart
 from hopbench.retrieval.types import DETAILED, Counters, Hit, Question, Ranking, scored
 

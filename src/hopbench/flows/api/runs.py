@@ -14,7 +14,7 @@ from hopbench.eval.files import read_table
 from hopbench.flows.run.finished import RunFolder
 from hopbench.retrieval.strategies.label import Label
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
-from hopbench.retrieval.support.yaml_file import read_yaml
+from hopbench.retrieval.support.input_files import read_yaml
 
 if TYPE_CHECKING:
     import pandas as pd

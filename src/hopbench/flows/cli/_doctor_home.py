@@ -173,7 +173,7 @@ def _reads(note: Path) -> bool:
 
 def _searches(home: Home) -> Iterator[Finding]:
     """What was computed from corpora and graphs for `--store arrays`; what is removed is made again."""
-    from hopbench.retrieval.support.kept_files import damaged
+    from hopbench.retrieval.support.cached_files import damaged
 
     for folder in sorted([*(home.cache / "search").glob("*/"), *home.cache.glob("passages/")]):
         for part in damaged(folder):

@@ -10,8 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
-from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError
-from hopbench.retrieval.support.resources import exhausted
+from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError, exhausted
 
 PACKAGE = "hopbench"
 PRINTERS = frozenset({"typer", "click", "rich"}) | sys.stdlib_module_names

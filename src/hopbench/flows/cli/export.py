@@ -54,7 +54,7 @@ def chosen(target: str, options: GraphOptions, dataset: str | None) -> Chosen:
 
 
 def _of_file(file: Path, dataset: str | None) -> Chosen:
-    from hopbench.retrieval.support.yaml_file import read_yaml
+    from hopbench.retrieval.support.input_files import read_yaml
 
     content = read_yaml(file)
     if not isinstance(content, dict) or not isinstance(content.get("strategies"), str):

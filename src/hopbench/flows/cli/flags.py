@@ -21,7 +21,7 @@ from hopbench.flows.settings.setting import (
     required,
 )
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
-from hopbench.retrieval.support.yaml_file import read_yaml
+from hopbench.retrieval.support.input_files import read_yaml
 
 Complete = Callable[[str], list[str]]
 

@@ -63,7 +63,7 @@ def similar_line(record: Mapping[str, Any]) -> str:
     """How a build found the nearest chunks: "approximate: recall 0.981 on a sample; 93 of 2,000 cells a chunk"."""
     from hopbench.retrieval.graph.construction.plan import EXACT
     from hopbench.retrieval.graph.schema import CHUNK
-    from hopbench.retrieval.search.samples import SAMPLE
+    from hopbench.retrieval.search.exact import SAMPLE
 
     search, chunks = record["similar"], record.get("nodes", {}).get(CHUNK, SAMPLE)
     if search["method"] == EXACT:

@@ -20,7 +20,7 @@ from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.index import APPROXIMATE as APPROXIMATE_SEARCH
 from hopbench.retrieval.index import Index, approximate_dense
-from hopbench.retrieval.index.kept import KeptSearch
+from hopbench.retrieval.index.cache import IndexCache
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.text import ENGLISH, UNKNOWN
 
@@ -46,7 +46,7 @@ def open_index(
         notice(advice)
     store = options.open_store(plan, home)
     keeps = options.store == "arrays" or (options.store == "neo4j" and len(plan.passages) > EMBEDDED_PASSAGES)
-    kept = KeptSearch(home.cache / "search" / plan.namespace) if keeps else None
+    kept = IndexCache(home.cache / "search" / plan.namespace) if keeps else None
     chunks = chunk_passages(plan.passages, plan.settings.max_tokens)
     index = Index.build(chunks, store, plan.embedder, kept, plan.language)
     if options.neo4j_vector_index:

@@ -24,10 +24,9 @@ from urllib.parse import urlsplit
 from hopbench.flows.orchestration.pages import routes
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.locks import listener_on
-from hopbench.retrieval.support.errors import HopBenchError, IncompleteError
+from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, exhausted_by_message, full
 from hopbench.retrieval.support.locking import exclusive
 from hopbench.retrieval.support.loopback import is_loopback
-from hopbench.retrieval.support.resources import exhausted_by_message, full
 from hopbench.retrieval.support.sqlite_files import damage, heal
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hopbench.retrieval.support.errors import InputError, UnknownNameError
-from hopbench.retrieval.support.resources import exhausted
+from hopbench.retrieval.support.errors import InputError, UnknownNameError, exhausted
 
 if TYPE_CHECKING:
     from hopbench.retrieval.graph.construction.plan import GraphPlan

@@ -43,7 +43,7 @@ class WorkerOptions:
     @property
     def processes(self) -> int:
         """How many processes may divide a batch: one where a runner has several workers already."""
-        from hopbench.retrieval.support.forked import usable_processors
+        from hopbench.retrieval.support.processes import usable_processors
 
         return 1 if self.runner else usable_processors()
 

@@ -20,7 +20,7 @@ from hopbench.flows.run.worker import check_same_code, code_here, open_benchmark
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import WorkerOptions
-from hopbench.retrieval.support.collector import collector_paused
+from hopbench.retrieval.support.processes import collector_paused
 
 if TYPE_CHECKING:
     from hopbench.eval.sweep.context import TrialContext

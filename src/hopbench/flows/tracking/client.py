@@ -38,8 +38,7 @@ from hopbench.flows.tracking.payload import (
     secrets,
     to_message,
 )
-from hopbench.retrieval.support.errors import IncompleteError
-from hopbench.retrieval.support.resources import exhausted_by_message, full
+from hopbench.retrieval.support.errors import IncompleteError, exhausted_by_message, full
 
 SESSION = "/proc/{process}/autogroup"
 """Linux may share processors among sessions before it does within them; the writer has a session of its own."""

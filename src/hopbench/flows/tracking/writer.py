@@ -26,9 +26,8 @@ from urllib.request import url2pathname
 from hopbench.flows.tracking.client import lower_priority
 from hopbench.flows.tracking.payload import MAX_TAG, Tag, comparison_page, redact, secrets
 from hopbench.flows.tracking.registry import experiment_id
-from hopbench.retrieval.support.errors import HopBenchError
+from hopbench.retrieval.support.errors import HopBenchError, exhausted
 from hopbench.retrieval.support.locking import exclusive
-from hopbench.retrieval.support.resources import exhausted
 from hopbench.retrieval.support.sqlite_files import damage, heal
 
 if TYPE_CHECKING:

@@ -32,9 +32,8 @@ from tenacity import retry, retry_if_exception_message, stop_after_delay, wait_r
 
 from hopbench.retrieval.embedding.base import Embedder, Vectors
 from hopbench.retrieval.support.arithmetic import on_grid
-from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.errors import InputError, exhausted
 from hopbench.retrieval.support.notice import notice
-from hopbench.retrieval.support.resources import exhausted
 from hopbench.retrieval.support.sqlite_files import SEAL, heal, is_damage, seal, seal_of_bytes, sealed
 
 READ_BATCH = 512

@@ -1,28 +1,35 @@
 """What strategies search: an index over one corpus and its graph, and batches of questions put to it."""
 
 from hopbench.retrieval.index.batch import Batch
-from hopbench.retrieval.index.index import APPROXIMATE, EXACT, INDEX_VALUES, Index, approximate_dense
-from hopbench.retrieval.index.kept import Arrays
-from hopbench.retrieval.index.linker import Link, Linker, Uncapitalised
-from hopbench.retrieval.index.memo import Memo, ReadCache
-from hopbench.retrieval.index.near_rows import nearest_rows, spread
-from hopbench.retrieval.index.services import (
+from hopbench.retrieval.index.cache import Arrays, Memo, ReadCache
+from hopbench.retrieval.index.index import (
+    APPROXIMATE,
+    EXACT,
+    INDEX_VALUES,
+    Index,
+    approximate_dense,
+    nearest_rows,
+    spread,
+)
+from hopbench.retrieval.index.linker import (
     CommunitySummaries,
     Keywords,
+    Link,
+    Linker,
     QuestionEntities,
     QuestionKeywords,
     Services,
     Synonyms,
     TreeRelevance,
+    Uncapitalised,
 )
-from hopbench.retrieval.search.cell_recall import Asked
+from hopbench.retrieval.search.cells import Queries
 
 __all__ = [
     "APPROXIMATE",
     "EXACT",
     "INDEX_VALUES",
     "Arrays",
-    "Asked",
     "Batch",
     "CommunitySummaries",
     "Index",
@@ -30,6 +37,7 @@ __all__ = [
     "Link",
     "Linker",
     "Memo",
+    "Queries",
     "QuestionEntities",
     "QuestionKeywords",
     "ReadCache",

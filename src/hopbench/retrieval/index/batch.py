@@ -15,9 +15,9 @@ import numpy as np
 
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph.stores.base import Record, rows_of
+from hopbench.retrieval.index.cache import Memo
 from hopbench.retrieval.index.index import Index
 from hopbench.retrieval.index.linker import Link, Linker
-from hopbench.retrieval.index.memo import Memo
 from hopbench.retrieval.search.exact import DEPTH, TopRows, cosines
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.types import Counters, Question

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +15,21 @@ from hopbench.retrieval.embedding.base import Embedder, Vectors
 from hopbench.retrieval.graph.schema import CHUNK
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore
-from hopbench.retrieval.index.kept import Arrays, KeptSearch
-from hopbench.retrieval.index.memo import Memo, ReadCache
-from hopbench.retrieval.index.services import Services
+from hopbench.retrieval.index.cache import Arrays, IndexCache, Memo, ReadCache
+from hopbench.retrieval.index.linker import Services
 from hopbench.retrieval.search.approximate import VERSION as GRAPH_VERSION
 from hopbench.retrieval.search.approximate import ApproximateSearch
-from hopbench.retrieval.search.cell_search import VERSION as CELLS_VERSION
+from hopbench.retrieval.search.cells import MIN_ROWS, SAMPLE, CellSearch, Queries
+from hopbench.retrieval.search.cells import VERSION as CELLS_VERSION
 from hopbench.retrieval.search.exact import LexicalIndex, TopRows, dense_top
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.notice import notice
-from hopbench.retrieval.support.text_columns import Texts, TextsOfRows
+from hopbench.retrieval.support.texts import Texts, TextsOfRows
 from hopbench.retrieval.support.timing import done_once
 from hopbench.retrieval.text import Language, Tagger, detect, sampled
 from hopbench.retrieval.types import Chunk, Source
+
+T = TypeVar("T", bound=np.generic)
 
 EXACT = "exact"
 APPROXIMATE = f"{GRAPH_VERSION} {CELLS_VERSION}"  # by a graph of near chunks, and by cells of names
@@ -57,7 +60,7 @@ class Index:
     search: str = EXACT
     native: NativeSearch | None = None
     floors: dict[tuple[str, str], float] = field(default_factory=dict)
-    kept: KeptSearch | None = None
+    kept: IndexCache | None = None
     graph_ids: Texts | None = None
     known_language: Language | None = None
 
@@ -159,7 +162,7 @@ class Index:
             self.memo.clear()
             self.reads = ReadCache()
 
-    def kept_of_graph(self) -> tuple[KeptSearch, str] | None:
+    def kept_of_graph(self) -> tuple[IndexCache, str] | None:
         """Where what is computed from the graph alone is kept, and the stamp of the graph; None where nothing is."""
         if self.kept is None or (stamp := self.store.stamp()) is None:
             return None
@@ -180,7 +183,7 @@ class Index:
         chunks: Sequence[Chunk],
         store: GraphStore,
         embedder: Embedder,
-        kept: KeptSearch | None = None,
+        kept: IndexCache | None = None,
         language: Language | None = None,
     ) -> Index:
         """Put everything together; the vectors are the store's, where it maps them, those kept, or the embedder's.
@@ -218,3 +221,33 @@ NativeSearch = Callable[[Index, Vectors, int], list[TopRows]]
 def approximate_dense(index: Index, questions: Vectors, depth: int) -> list[TopRows]:
     """The best `depth` chunks of each row of `questions`, shape (q, d), by the index's approximate search."""
     return index.approximate.top(questions, index.vectors, depth)
+
+
+def nearest_rows(
+    index: Index, what: str, vectors: Vectors, asking: Callable[[], Queries], questions: Queries, depth: int
+) -> list[TopRows]:
+    """The best `depth` of `vectors` (n, d) by cosine for each of the questions.
+
+    Where the index's dense search is approximate, many rows are searched by cells: `asking` then gives a sample of what
+    is asked for (`CellSearch.fit`). They depend on the graph alone, and are kept with it under the name `what`.
+    """
+    if index.search != APPROXIMATE or len(vectors) < MIN_ROWS:
+        return dense_top(questions.vectors, vectors, depth)
+    cells = index.memo.get(("cells", what), lambda: _cells(index, what, vectors, asking))
+    return cells.top(questions, depth)
+
+
+def _cells(index: Index, what: str, vectors: Vectors, asking: Callable[[], Queries]) -> CellSearch:
+    def made() -> CellSearch:
+        notice(f"putting {len(vectors):,} vectors ({what}) into cells, once: a minute for each million")
+        found = CellSearch.fit(vectors, asking())
+        notice(f"search of {what} is approximate (cells): {found}")
+        return found
+
+    place = index.kept_of_graph()
+    return made() if place is None else place[0].cells(what, place[1], vectors, made)
+
+
+def spread(rows: NDArray[T], count: int = SAMPLE) -> NDArray[T]:
+    """Some of the rows (n, …), at equal distances."""
+    return rows if len(rows) <= count else np.asarray(rows[np.arange(count) * len(rows) // count])

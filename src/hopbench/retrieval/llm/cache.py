@@ -20,10 +20,9 @@ from typing import Any
 from filelock import Timeout
 from tenacity import retry, retry_if_exception_message, stop_after_delay, wait_random
 
-from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.errors import InputError, exhausted
 from hopbench.retrieval.support.locking import process_lock
 from hopbench.retrieval.support.notice import notice
-from hopbench.retrieval.support.resources import exhausted
 from hopbench.retrieval.support.sqlite_files import damage, heal, lenient, seal, sealed
 
 LOCK_SECONDS = 60.0

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from hopbench.retrieval.support.errors import InputError
-from hopbench.retrieval.support.yaml_file import read_yaml
+from hopbench.retrieval.support.input_files import read_yaml
 
 DEFAULT_URL = "https://api.openai.com/v1"
 _SPEC = re.compile(r"(?P<model>\S+?)(?:@(?P<url>https?://\S+))?")

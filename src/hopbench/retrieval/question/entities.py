@@ -1,6 +1,6 @@
 """A question's entities, their synonyms and its keywords, with or without a language model.
 
-Each function calls the index's service (`hopbench.retrieval.index.services`) where there is one, and otherwise matches
+Each function calls the index's service (`hopbench.retrieval.index.linker`) where there is one, and otherwise matches
 the question against the names in the graph. `recognise` is the entity recognition of hybrid GraphRAG: n-grams against
 entity names, else the names nearest to the whole question.
 """
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.index import Asked, Batch, Index, Keywords, Link, Linker, nearest_rows, spread
+from hopbench.retrieval.index import Batch, Index, Keywords, Link, Linker, Queries, nearest_rows, spread
 from hopbench.retrieval.question.linking import linker
-from hopbench.retrieval.search.cell_search import SAMPLE
+from hopbench.retrieval.search.cells import SAMPLE
 from hopbench.retrieval.search.exact import cosines
-from hopbench.retrieval.support.text_columns import Texts
+from hopbench.retrieval.support.texts import Texts
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.types import Counters
 
@@ -86,11 +86,11 @@ class NameVectors:
         Only cosines of at least `minimum` count, and never the row that `skip` names for the vector.
         """
 
-        def asking() -> Asked:  # queries are names or questions
-            return Asked(np.concatenate([spread(each, SAMPLE // 2) for each in (self.vectors, index.vectors)]))
+        def asking() -> Queries:  # queries are names or questions
+            return Queries(np.concatenate([spread(each, SAMPLE // 2) for each in (self.vectors, index.vectors)]))
 
         nearest: list[list[int]] = []
-        found = nearest_rows(index, "entity names", self.vectors, asking, Asked(vectors), limit + bool(skip))
+        found = nearest_rows(index, "entity names", self.vectors, asking, Queries(vectors), limit + bool(skip))
         for number, best in enumerate(found):
             values = zip(best.rows.tolist(), best.scores.tolist(), strict=True)
             passing = [row for row, value in values if value >= minimum and (not skip or row != skip[number])]

@@ -22,11 +22,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.search.cells import blocks, coarse
-from hopbench.retrieval.search.exact import TopRows, best_of
-from hopbench.retrieval.search.samples import true_neighbours
-from hopbench.retrieval.support.csr import Lists, expand_ranges
-from hopbench.retrieval.support.mapped_arrays import mapped_array, rows_of
+from hopbench.retrieval.search.candidates import blocks
+from hopbench.retrieval.search.cells import coarse
+from hopbench.retrieval.search.exact import TopRows, best_of, true_neighbours
+from hopbench.retrieval.support.arrays import Lists, expand_ranges, mapped_array, rows_of
 
 VERSION = "hnsw-2"  # every change of what is found gives it another name
 LINKS, BREADTH_BUILT = 32, 100  # of each row; rows looked at for them

@@ -19,8 +19,7 @@ from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.graph.stores.base import GraphStore, Record
 from hopbench.retrieval.strategies._activation_energy import NOT_COUNTED, Edge, Neighbourhood
-from hopbench.retrieval.support.csr import expand_ranges
-from hopbench.retrieval.support.distinct import distinct
+from hopbench.retrieval.support.arrays import distinct, expand_ranges
 
 KINDS = (SIMILAR_TO, RELATED_TO, MENTIONED_IN)
 COLUMNS = ("source", "kind", "target", "weight", "tags")

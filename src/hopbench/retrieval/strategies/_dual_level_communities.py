@@ -29,7 +29,7 @@ from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.index import Arrays, Batch, Linker
 from hopbench.retrieval.question.linking import entity_names
-from hopbench.retrieval.support.csr import Lists, expand_ranges
+from hopbench.retrieval.support.arrays import Lists, expand_ranges
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Counters
 

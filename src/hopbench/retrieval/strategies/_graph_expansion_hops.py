@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.index import Index
-from hopbench.retrieval.support.csr import expand_ranges
-from hopbench.retrieval.support.text_columns import numbered
+from hopbench.retrieval.support.arrays import expand_ranges
+from hopbench.retrieval.support.texts import numbered
 from hopbench.retrieval.types import Step
 
 Ints = NDArray[np.int64]

@@ -16,7 +16,7 @@ from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.search.fusion import DECIMALS
-from hopbench.retrieval.support.csr import expand_ranges
+from hopbench.retrieval.support.arrays import expand_ranges
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Step
 

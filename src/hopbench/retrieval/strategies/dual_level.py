@@ -28,7 +28,7 @@ from scipy import sparse
 
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
-from hopbench.retrieval.index import Arrays, Asked, Batch, Index, Keywords, Linker, nearest_rows, spread
+from hopbench.retrieval.index import Arrays, Batch, Index, Keywords, Linker, Queries, nearest_rows, spread
 from hopbench.retrieval.question.entities import question_keywords
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.search.exact import DEPTH, TopRows, dense_top
@@ -37,8 +37,7 @@ from hopbench.retrieval.search.fusion import DECIMALS, Scored, rows_by_reciproca
 from hopbench.retrieval.strategies._dual_level_communities import Communities, Descriptions, communities, descriptions
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
-from hopbench.retrieval.support.csr import expand_ranges
-from hopbench.retrieval.support.distinct import distinct
+from hopbench.retrieval.support.arrays import distinct, expand_ranges
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.types import Counters, Hit, LazyHits, Ranking, Step
@@ -277,7 +276,9 @@ class DualLevel(Strategy):
         """The `entities` nearest to each of (q, d) keyword vectors."""
         index, what = task.batch.index, f"{self.entity_text} entities"
         known = self._entity_vectors(task)
-        return nearest_rows(index, what, known, lambda: Asked(spread(index.vectors)), Asked(questions), self.entities)
+        return nearest_rows(
+            index, what, known, lambda: Queries(spread(index.vectors)), Queries(questions), self.entities
+        )
 
     def _entity_vectors(self, task: _Task) -> Vectors:
         """Embeddings of the graph's entities, (m, d) in the adjacency's order, made once and kept with the graph."""

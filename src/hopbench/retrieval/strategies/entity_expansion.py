@@ -18,11 +18,11 @@ from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from hopbench.retrieval.index import Batch, Linker
 from hopbench.retrieval.question.entities import name_vectors, question_entities, synonyms
 from hopbench.retrieval.question.linking import linker
+from hopbench.retrieval.search.candidates import exact_cosines
 from hopbench.retrieval.search.fusion import DECIMALS, Scored, min_max
-from hopbench.retrieval.search.topk import exact_cosines
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
-from hopbench.retrieval.support.distinct import distinct
+from hopbench.retrieval.support.arrays import distinct
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.traversal.entity_expansion import (
     EntityMentions,

@@ -22,10 +22,10 @@ from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RELATED_TO
 from hopbench.retrieval.graph.stores.base import Record
-from hopbench.retrieval.index import APPROXIMATE, Asked, Batch, Index, nearest_rows, spread
+from hopbench.retrieval.index import APPROXIMATE, Batch, Index, Queries, nearest_rows, spread
 from hopbench.retrieval.question.linking import entity_names, linker
-from hopbench.retrieval.search.cell_search import SAMPLE
-from hopbench.retrieval.search.cells import blocks
+from hopbench.retrieval.search.candidates import blocks
+from hopbench.retrieval.search.cells import SAMPLE
 from hopbench.retrieval.search.exact import TopRows
 from hopbench.retrieval.search.fusion import DECIMALS, RRF_K, Scored, ordered, reciprocal_rank
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
@@ -356,12 +356,12 @@ def _nearest(batch: Batch, texts: Sequence[str], vectors: Vectors, count: int) -
     return nearest_rows(index, what, index.vectors, lambda: _sample_pairs(batch), asked, count)
 
 
-def _asked(index: Index, texts: Sequence[str], vectors: Vectors) -> Asked:
+def _asked(index: Index, texts: Sequence[str], vectors: Vectors) -> Queries:
     """Queries with the chunks that share a rare word with them: names that few chunks have, which cells miss most."""
-    return Asked(vectors, index.lexical.sharing(texts, MAX_CHUNKS_OF_RARE_WORD))
+    return Queries(vectors, index.lexical.sharing(texts, MAX_CHUNKS_OF_RARE_WORD))
 
 
-def _sample_pairs(batch: Batch) -> Asked:
+def _sample_pairs(batch: Batch) -> Queries:
     """A sample of what such queries are: names of related entities, two by two; chunks where nothing is related."""
     graph, name_of = adjacency(batch, Counters()), entity_names(batch.index)
     edges = spread(np.arange(graph.related.nnz), SAMPLE)
@@ -369,4 +369,4 @@ def _sample_pairs(batch: Batch) -> Asked:
     pairs = zip(sources.tolist(), graph.related.indices[edges].tolist(), strict=True)
     texts = [f"{name_of[graph.entities[source]]} {name_of[graph.entities[target]]}" for source, target in pairs]
     index = batch.index
-    return _asked(index, texts, index.embed(texts)) if texts else Asked(spread(index.vectors))
+    return _asked(index, texts, index.embed(texts)) if texts else Queries(spread(index.vectors))

@@ -25,7 +25,7 @@ from hopbench.retrieval.search.exact import best_rows
 from hopbench.retrieval.search.fusion import DECIMALS, Scored
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
-from hopbench.retrieval.support.distinct import distinct
+from hopbench.retrieval.support.arrays import distinct
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.traversal.random_walk import (

@@ -26,7 +26,7 @@ from hopbench.retrieval.strategies.label import BUILT_IN, TUNED, WITHOUT_SOURCE,
 from hopbench.retrieval.strategies.parameters import Parameters, aliases, by_field, field_named
 from hopbench.retrieval.strategies.reranker import PREFIX, Reranked, Reranker, rerankers
 from hopbench.retrieval.support.errors import InputError
-from hopbench.retrieval.support.yaml_file import YamlError, parse_yaml
+from hopbench.retrieval.support.input_files import YamlError, parse_yaml
 
 BY_HAND = "set by hand"
 _NAME = re.compile(r"[^:,+\[\]]+")  # what can stand in a label as its name

@@ -17,7 +17,7 @@ from hopbench.retrieval.graph.schema import CHUNK, EDGE_ENDS, ENTITY, MENTIONED_
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore, EdgeRows
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.index import Arrays, Batch, Index
-from hopbench.retrieval.support.sorted_texts import SortedTexts
+from hopbench.retrieval.support.texts import SortedTexts
 from hopbench.retrieval.types import Counters
 
 VERSION = "adjacency-2"  # of the cached files

@@ -19,8 +19,7 @@ from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.fusion import DECIMALS
 from hopbench.retrieval.support.arithmetic import log
-from hopbench.retrieval.support.csr import compact, expand_ranges
-from hopbench.retrieval.support.distinct import distinct
+from hopbench.retrieval.support.arrays import compact, distinct, expand_ranges
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Step
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from hopbench.retrieval.graph.construction import similarity
 from hopbench.retrieval.graph.construction.plan import EXACT_PASSAGES, BuildSettings, method_for
 from hopbench.retrieval.graph.construction.similarity import cell_pairs, exact_pairs, measured_recall
-from hopbench.retrieval.search import samples
+from hopbench.retrieval.search import exact as samples
+from hopbench.retrieval.search.candidates import Pairs
 from hopbench.retrieval.search.cells import Cells, coarse
-from hopbench.retrieval.search.neighbours import Pairs
-from hopbench.retrieval.search.samples import true_neighbours
+from hopbench.retrieval.search.exact import true_neighbours
 
 
 def clustered(count: int, dimension: int = 32, clusters: int = 40) -> NDArray[np.float32]:

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.construction import similarity
 from hopbench.retrieval.graph.construction.similarity import SharedStems, exact_pairs, similar_parts
-from hopbench.retrieval.search import neighbours
-from hopbench.retrieval.search.neighbours import Pairs
-from hopbench.retrieval.search.topk import kth_at_least, top_columns
+from hopbench.retrieval.search import candidates as neighbours
+from hopbench.retrieval.search.candidates import Pairs, kth_at_least, top_columns
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk
 

@@ -16,8 +16,8 @@ from hopbench.retrieval.graph.construction.plan import APPROXIMATE, EXACT, Build
 from hopbench.retrieval.graph.construction.similarity import SEARCH, Nearest, nearest, similar_stages
 from hopbench.retrieval.graph.construction.staging import Rounds, Search, Staging, Work
 from hopbench.retrieval.graph.schema import SIMILAR_TO
-from hopbench.retrieval.search import neighbours
-from hopbench.retrieval.search.neighbours import Candidates
+from hopbench.retrieval.search import candidates as neighbours
+from hopbench.retrieval.search.candidates import Candidates
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk
 

@@ -32,7 +32,7 @@ from hopbench.retrieval.strategies._dual_level_communities import descriptions
 from hopbench.retrieval.strategies.registry import resolve
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.errors import StoreError
-from hopbench.retrieval.support.text_columns import Texts, TextsOfRows
+from hopbench.retrieval.support.texts import Texts, TextsOfRows
 from hopbench.retrieval.traversal.adjacency import adjacency, mentioning
 from hopbench.retrieval.types import Counters, Passage, Triple
 

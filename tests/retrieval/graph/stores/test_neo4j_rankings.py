@@ -26,7 +26,7 @@ from hopbench.retrieval.graph.stores.contents import copy_graph
 from hopbench.retrieval.graph.stores.neo4j_connection import Connection
 from hopbench.retrieval.graph.stores.neo4j_store import Neo4jStore
 from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.index.kept import KeptSearch
+from hopbench.retrieval.index.cache import IndexCache
 from hopbench.retrieval.strategies.entity_expansion import EntityExpansion
 from hopbench.retrieval.strategies.registry import make, resolve
 from hopbench.retrieval.types import Counters, Question
@@ -170,7 +170,7 @@ def test_rankings_are_the_embedded_stores_with_ready_triples(
 def test_what_is_kept_of_a_servers_graph_is_read_until_the_database_changes(
     world: tuple[Index, Index], tmp_path: Path
 ) -> None:
-    kept = KeptSearch(tmp_path / "search" / "world")
+    kept = IndexCache(tmp_path / "search" / "world")
     store = world[1].store
     assert isinstance(store, Neo4jStore)
 

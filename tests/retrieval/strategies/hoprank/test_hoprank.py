@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.graphs import ASKED, WORLD, PlainGraph, built_index, corpora, hand_index, plain_graphs, plan_of
 
 from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.index.kept import KeptSearch
+from hopbench.retrieval.index.cache import IndexCache
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.corpus import NOWHERE, CorpusIndex, RandomWalk, Texts, corpus_index
 from hopbench.retrieval.strategies.hoprank.edges import FORWARD, SHARED
@@ -21,7 +21,7 @@ from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, PATH_FEATU
 from hopbench.retrieval.strategies.hoprank.scoring import feature_names
 from hopbench.retrieval.strategies.hoprank.words import Words
 from hopbench.retrieval.strategies.registry import make
-from hopbench.retrieval.support.csr import compact
+from hopbench.retrieval.support.arrays import compact
 from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.traversal.random_walk import power_iteration, transitions
 from hopbench.retrieval.types import Chunk, Counters, Passage, Question, Ranking, Triple
@@ -54,8 +54,8 @@ def test_words_count_chunks_and_know_sentences() -> None:
 
 def test_what_is_read_of_the_texts_comes_back_from_files(index: Index, tmp_path: Path) -> None:
     texts, entities = seen_of(index).texts, len(seen_of(index).graph.entities)
-    arrays = KeptSearch(tmp_path).arrays("hoprank", "x", texts.arrays)
-    found = Texts.of_arrays(KeptSearch(tmp_path).arrays("hoprank", "x", dict), entities)  # `dict` would write none
+    arrays = IndexCache(tmp_path).arrays("hoprank", "x", texts.arrays)
+    found = Texts.of_arrays(IndexCache(tmp_path).arrays("hoprank", "x", dict), entities)  # `dict` would write none
 
     assert list(texts.words.vocabulary.items()) == list(found.words.vocabulary.items())
     assert {"vocabulary", "own_weight", "sentence_lengths"} < {*arrays}
@@ -66,7 +66,7 @@ def test_what_is_read_of_the_texts_comes_back_from_files(index: Index, tmp_path:
 
 def test_texts_without_words_come_back_from_files(tmp_path: Path) -> None:
     words = Words.read([Chunk("a", "a", 0, "", "")])
-    arrays = KeptSearch(tmp_path).arrays("hoprank", "x", words.arrays)
+    arrays = IndexCache(tmp_path).arrays("hoprank", "x", words.arrays)
     assert Words.of_arrays(arrays).vocabulary == {}
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hopbench.eval.benchmarks.documents.document import Document, UnreadableError
 from hopbench.eval.benchmarks.documents.html import html_events, outline
 from hopbench.eval.benchmarks.documents.markup import HEADINGS, Event, Page
-from hopbench.retrieval.support.yaml_file import YamlError, parse_yaml
+from hopbench.retrieval.support.input_files import YamlError, parse_yaml
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -41,8 +41,8 @@ from hopbench.retrieval.graph.schema import (
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.graph.stores.contents import Content, content
 from hopbench.retrieval.support.errors import DamagedGraphError, InputError
-from hopbench.retrieval.support.forked import usable_processors
 from hopbench.retrieval.support.notice import notice
+from hopbench.retrieval.support.processes import usable_processors
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk
 

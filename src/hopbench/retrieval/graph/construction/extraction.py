@@ -37,8 +37,8 @@ from hopbench.retrieval.graph.extract.triples import triple_tables, with_triples
 from hopbench.retrieval.graph.schema import MENTIONED_IN
 from hopbench.retrieval.llm.faults import LASTING
 from hopbench.retrieval.plugins.registry import EXTRACTORS, Registry
-from hopbench.retrieval.support.collector import collector_paused
 from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError
+from hopbench.retrieval.support.processes import collector_paused
 from hopbench.retrieval.text import Tagger, name_key
 from hopbench.retrieval.types import Chunk, Triple
 

@@ -27,10 +27,9 @@ from numpy.typing import NDArray
 from hopbench.retrieval.graph.construction.plan import APPROXIMATE, EXACT, BuildSettings
 from hopbench.retrieval.graph.construction.staging import Part, Rounds, Search, Stage, Stages, Staging, at_once
 from hopbench.retrieval.graph.schema import EDGE_COLUMNS, SIMILAR_TO
-from hopbench.retrieval.search.cells import Cells, blocks, kth_best
-from hopbench.retrieval.search.neighbours import Candidates, Indices, Pairs
-from hopbench.retrieval.search.samples import true_neighbours
-from hopbench.retrieval.search.topk import kth_at_least, set_cells
+from hopbench.retrieval.search.candidates import Candidates, Indices, Pairs, blocks, kth_at_least, set_cells
+from hopbench.retrieval.search.cells import Cells, kth_best
+from hopbench.retrieval.search.exact import true_neighbours
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk

@@ -19,13 +19,12 @@ import numpy as np
 import pandas as pd
 
 from hopbench.retrieval.graph.schema import LIST_COLUMNS
-from hopbench.retrieval.search.cells import blocks
-from hopbench.retrieval.search.neighbours import Candidates, Held
-from hopbench.retrieval.support.blas import in_threads
-from hopbench.retrieval.support.checksum import file_sum
-from hopbench.retrieval.support.forked import in_copies
+from hopbench.retrieval.search.candidates import Candidates, Held, blocks
+from hopbench.retrieval.support.cached_files import file_sum
+from hopbench.retrieval.support.divided import in_copies
 from hopbench.retrieval.support.locking import exclusive_and_gone
 from hopbench.retrieval.support.notice import notice
+from hopbench.retrieval.support.processes import in_threads
 
 SUMS = "parts.json"
 Part = tuple[str, pd.DataFrame]

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, Protocol
 
 from hopbench.retrieval.graph.schema import Tables
-from hopbench.retrieval.support.text_columns import TextsOfRows
+from hopbench.retrieval.support.texts import TextsOfRows
 
 Record = Mapping[str, Any]
 LISTS = frozenset((list, tuple, TextsOfRows))  # the types of a record's lists

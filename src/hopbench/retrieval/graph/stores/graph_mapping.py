@@ -25,7 +25,7 @@ from pathlib import Path
 
 from hopbench.retrieval.graph.schema import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
-from hopbench.retrieval.support.yaml_file import read_yaml
+from hopbench.retrieval.support.input_files import read_yaml
 
 NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")
 ABSENT = "HOPBENCH_ABSENT"  # a type that no graph has

@@ -25,9 +25,8 @@ from hopbench.retrieval.graph.schema import (
     Tables,
 )
 from hopbench.retrieval.graph.stores.base import Record
-from hopbench.retrieval.support.checksum import file_sum
-from hopbench.retrieval.support.errors import DamagedGraphError, InputError, StoreError
-from hopbench.retrieval.support.resources import exhausted
+from hopbench.retrieval.support.cached_files import file_sum
+from hopbench.retrieval.support.errors import DamagedGraphError, InputError, StoreError, exhausted
 
 PART_ROWS = 100_000  # about 100 MB as Python objects
 VECTOR_ROWS = 10_000  # as Python numbers a vector takes eight times its size

@@ -19,8 +19,7 @@ from hopbench.retrieval.strategies.hoprank.links import question_vectors
 from hopbench.retrieval.strategies.hoprank.questions import TINY, Questions, in_batches, parts_of, products
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Lookup, Numbers, columns
 from hopbench.retrieval.support.arithmetic import shares
-from hopbench.retrieval.support.csr import expand_ranges
-from hopbench.retrieval.support.distinct import distinct
+from hopbench.retrieval.support.arrays import distinct, expand_ranges
 
 
 @dataclass(frozen=True, eq=False)

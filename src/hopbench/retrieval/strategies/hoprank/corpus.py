@@ -28,7 +28,7 @@ from hopbench.retrieval.strategies.hoprank.words import (
     word_vectors,
 )
 from hopbench.retrieval.support.arithmetic import log
-from hopbench.retrieval.support.csr import compact, expand_ranges
+from hopbench.retrieval.support.arrays import compact, expand_ranges
 from hopbench.retrieval.text import units
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.traversal.random_walk import LocalWalk

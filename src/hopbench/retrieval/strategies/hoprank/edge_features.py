@@ -17,7 +17,7 @@ from hopbench.retrieval.strategies.hoprank.edges import Edges
 from hopbench.retrieval.strategies.hoprank.questions import parts_of
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Lookup, Numbers, numbered
 from hopbench.retrieval.support.arithmetic import ln
-from hopbench.retrieval.support.distinct import distinct
+from hopbench.retrieval.support.arrays import distinct
 
 TINY_LENGTH = 1e-9
 MIN_REMAINDER = 1e-6  # of the squared length of a question, beside what an anchor says of it

@@ -14,7 +14,7 @@ from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.corpus import NOWHERE, Mentions
 from hopbench.retrieval.strategies.hoprank.questions import Questions
 from hopbench.retrieval.strategies.hoprank.words import Floats, Lookup, Numbers, Relations, numbered
-from hopbench.retrieval.support.csr import expand_ranges
+from hopbench.retrieval.support.arrays import expand_ranges
 
 FORWARD, REVERSE, SHARED, SAME_TITLE, TRIPLE = range(5)
 KINDS = ("forward", "reverse", "shared", "same_title", "triple")

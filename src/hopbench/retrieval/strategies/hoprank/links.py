@@ -29,9 +29,7 @@ from hopbench.retrieval.strategies.hoprank.words import (
     word_vectors,
 )
 from hopbench.retrieval.support.arithmetic import ln, shares
-from hopbench.retrieval.support.csr import expand_ranges
-from hopbench.retrieval.support.distinct import distinct
-from hopbench.retrieval.support.mapped_arrays import rows_of
+from hopbench.retrieval.support.arrays import distinct, expand_ranges, rows_of
 
 CLOSENESS_STEPS = (
     1024  # closeness is a multiple of 1/1024: its products with shares of a whole are exact (`arithmetic`)

@@ -26,7 +26,7 @@ from hopbench.retrieval.strategies.hoprank.edges import (
 from hopbench.retrieval.strategies.hoprank.questions import parts_of
 from hopbench.retrieval.strategies.hoprank.words import Floats, Lookup, Numbers, columns
 from hopbench.retrieval.support.arithmetic import exp, ln, log, summed, weighted_sum
-from hopbench.retrieval.support.distinct import distinct
+from hopbench.retrieval.support.arrays import distinct
 from hopbench.retrieval.types import Step
 
 

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.index import Link, Linker
-from hopbench.retrieval.search.cells import blocks
+from hopbench.retrieval.search.candidates import blocks
 from hopbench.retrieval.strategies.hoprank.corpus import CorpusIndex
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Lookup, Numbers
 from hopbench.retrieval.support.arithmetic import ln, shares, summed
-from hopbench.retrieval.support.distinct import distinct
+from hopbench.retrieval.support.arrays import distinct
 from hopbench.retrieval.text import Token, unit_tokens
 
 TINY = 1e-6

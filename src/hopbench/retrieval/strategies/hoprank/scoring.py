@@ -39,10 +39,9 @@ from hopbench.retrieval.strategies.hoprank.paths import (
 from hopbench.retrieval.strategies.hoprank.questions import of_some_words
 from hopbench.retrieval.strategies.hoprank.trees import MAX_NUMBER, Trees, check_trees, read_trees, tree_lines
 from hopbench.retrieval.strategies.hoprank.words import Flags, Floats, Lookup, Numbers
-from hopbench.retrieval.support.distinct import distinct
+from hopbench.retrieval.support.arrays import distinct, rows_of
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.input_files import read_bytes
-from hopbench.retrieval.support.mapped_arrays import rows_of
 
 SCHEMA = "hopbench.hoprank/4"
 TREES = ("trees", "second_trees")

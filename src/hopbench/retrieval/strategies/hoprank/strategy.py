@@ -31,8 +31,8 @@ from hopbench.retrieval.strategies.hoprank.scoring import (
     score_names,
 )
 from hopbench.retrieval.strategies.hoprank.words import Floats, Lookup, Numbers
-from hopbench.retrieval.support.blas import one_blas_thread
-from hopbench.retrieval.support.distinct import distinct
+from hopbench.retrieval.support.arrays import distinct
+from hopbench.retrieval.support.processes import one_blas_thread
 from hopbench.retrieval.support.timing import done_once, stage
 from hopbench.retrieval.types import DETAILED, Counters, Hit, LazyHits, Question, Ranking
 

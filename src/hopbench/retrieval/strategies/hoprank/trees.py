@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.search.cells import blocks
+from hopbench.retrieval.search.candidates import blocks
 from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 from hopbench.retrieval.support.arithmetic import summed
 from hopbench.retrieval.support.errors import InputError

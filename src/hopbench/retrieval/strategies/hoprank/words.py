@@ -18,8 +18,7 @@ from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RULE_RELATIONS
 from hopbench.retrieval.index import Arrays, Batch
 from hopbench.retrieval.support.arithmetic import log, row_lengths
-from hopbench.retrieval.support.csr import compact, expand_ranges
-from hopbench.retrieval.support.distinct import distinct
+from hopbench.retrieval.support.arrays import compact, distinct, expand_ranges
 from hopbench.retrieval.text import ENGLISH, Language, sentences, tokens, unit_tokens, units
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Chunk, Counters

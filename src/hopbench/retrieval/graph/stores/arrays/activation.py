@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from hopbench.retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from hopbench.retrieval.graph.stores.arrays.edges import Ints
-from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph, Gathered
+from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph, Gathered, Ints
 from hopbench.retrieval.graph.stores.arrays.hops import Listed, at_least, listed
 from hopbench.retrieval.graph.stores.base import Record
-from hopbench.retrieval.support.distinct import among, distinct
+from hopbench.retrieval.support.arrays import among, distinct
 
 # Label → its edge types with the label of their far ends; the weight of the first is compared with its own threshold,
 # that of MENTIONED_IN with `min_mention`.

@@ -1,21 +1,159 @@
-"""A graph as memory-mapped arrays, and the steps from node to node that queries are made of."""
+"""A graph as memory-mapped arrays: columns of its tables, nodes and edges, and the steps from node to node.
+
+A file holds plain little-endian values, so that a column is written part by part and read anywhere without loading the
+rest. Processes that read the same graph share its pages: the machine holds one copy of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.graph.schema import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS
-from hopbench.retrieval.graph.stores.arrays.columns import ColumnWriter
-from hopbench.retrieval.graph.stores.arrays.edges import IN, OUT, Edges, Ints, write_sides
-from hopbench.retrieval.graph.stores.arrays.nodes import Nodes
-from hopbench.retrieval.support.csr import expand_ranges
-from hopbench.retrieval.support.text_index import ROW
+from hopbench.retrieval.graph.schema import EDGE_COLUMNS, EDGE_ENDS, LIST_COLUMNS, NODE_COLUMNS, WEIGHT_OF
+from hopbench.retrieval.support.arrays import distinct, expand_ranges
+from hopbench.retrieval.support.texts import OFFSET, ROW, TextIndex, Texts, mapped
+
+INTEGERS = frozenset({"index", "count"})
+NUMBERS: Mapping[str, str] = {
+    **dict.fromkeys(INTEGERS, "<i8"),
+    **dict.fromkeys(WEIGHT_OF.values(), "<f8"),
+}
+CODE = "<i4"
+
+
+class Numbers:
+    """A column of numbers."""
+
+    def __init__(self, stem: Path, name: str) -> None:
+        self.values = mapped(stem.with_name(f"{stem.name}.bin"), NUMBERS[name])
+
+    def many(self, rows: NDArray[np.int64]) -> list[Any]:
+        """The values of some rows."""
+        values: list[Any] = self.values[rows].tolist()
+        return values
+
+
+class Lists:
+    """A column of lists of texts: numbers into a pool that holds each text once."""
+
+    def __init__(self, stem: Path) -> None:
+        self._ends = mapped(stem.with_name(f"{stem.name}.ends.bin"), OFFSET)
+        self._codes = mapped(stem.with_name(f"{stem.name}.codes.bin"), CODE)
+        self._pool = Texts(stem.with_name(f"{stem.name}.pool"))
+        self._known = _TextsRead(self._pool)
+
+    def many(self, rows: NDArray[np.int64]) -> list[Any]:
+        """The lists of some rows."""
+        begins, ends = np.where(rows > 0, self._ends[rows - 1], 0), self._ends[rows]
+        places, _ = expand_ranges(begins, ends)
+        texts = list(map(self._known.__getitem__, self._codes[places].tolist()))
+        stops = np.cumsum(ends - begins).tolist()
+        return [texts[begin:end] for begin, end in zip([0, *stops], stops, strict=False)]
+
+    def with_others(self, usual: Sequence[str]) -> NDArray[np.int64]:
+        """The rows whose list has a text that is not among `usual`."""
+        unusual = np.array([self._pool[code] not in usual for code in range(len(self._pool))], np.bool_)
+        places = np.flatnonzero(unusual[self._codes]) if len(unusual) else np.zeros(0, np.int64)
+        return distinct(np.searchsorted(self._ends, places, side="right"))
+
+
+class _TextsRead(dict[int, str]):
+    """The texts of a column by their rows, each read once."""
+
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
+
+    def __missing__(self, row: int) -> str:
+        text = self[row] = self._texts[row]
+        return text
+
+
+Column = Numbers | Texts | Lists
+
+
+def open_column(folder: Path, table: str, name: str) -> Column:
+    """A column of a table in a graph's folder."""
+    stem = folder / f"{table}.{name}"
+    if name in NUMBERS:
+        return Numbers(stem, name)
+    return Lists(stem) if name in LIST_COLUMNS else Texts(stem)
+
+
+class Nodes(TextIndex):
+    """The nodes of a label by row, found by their ids; `columns` are those of the schema."""
+
+    def __init__(self, folder: Path, label: str) -> None:
+        self.columns: dict[str, Column] = {name: open_column(folder, label, name) for name in NODE_COLUMNS[label]}
+        ids = self.columns["id"]
+        if not isinstance(ids, Texts):
+            raise TypeError(f"ids of {label} are texts")
+        super().__init__(ids, folder / label)
+        self.ids = ids
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+Ints = NDArray[np.int64]
+OUT, IN = "out", "in"
+
+
+class Side(NamedTuple):
+    """The edges at each node as source (`OUT`) or as target (`IN`): those of row i are `edges[begins[i]:begins[i+1]]`.
+
+    `others` are the rows of their far ends, `weights` their weights, in the same order.
+    """
+
+    begins: Ints
+    edges: NDArray[np.int32]
+    others: NDArray[np.int32]
+    weights: NDArray[np.float64]
+
+    def at(self, row: int) -> slice:
+        """Where the edges of a node stand."""
+        return slice(int(self.begins[row]), int(self.begins[row + 1]))
+
+
+class Edges:
+    """The edges of a type; `columns` are those of the schema beside the ends."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self.source = mapped(folder / f"{kind}.source.bin", ROW)
+        self.target = mapped(folder / f"{kind}.target.bin", ROW)
+        self.columns: dict[str, Column] = {
+            name: open_column(folder, kind, name) for name in EDGE_COLUMNS[kind] if name not in ("source", "target")
+        }
+        self._sides = {name: _side(folder, kind, name) for name in (OUT, IN)}
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def side(self, name: str) -> Side:
+        """The edges by source or by target."""
+        return self._sides[name]
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The weights of all edges, in the order of the table."""
+        (column,) = (one for name, one in self.columns.items() if name in WEIGHT_OF.values())
+        if not isinstance(column, Numbers):
+            raise TypeError("weights are numbers")
+        return column.values
+
+
+def _side(folder: Path, kind: str, name: str) -> Side:
+    stem = f"{kind}.{name}"
+    return Side(
+        mapped(folder / f"{stem}.begins.bin", OFFSET),
+        mapped(folder / f"{stem}.edges.bin", ROW),
+        mapped(folder / f"{stem}.others.bin", ROW),
+        mapped(folder / f"{stem}.weights.bin", "<f8"),
+    )
 
 
 class Around(NamedTuple):
@@ -91,35 +229,3 @@ class ArrayGraph:
     def ids(self, label: str, rows: Sequence[int] | NDArray[np.int32] | Ints) -> list[str]:
         """The ids of nodes."""
         return self.nodes[label].ids.many(np.asarray(rows, np.int64))
-
-
-class EndsWriter:
-    """Turns the ids of edges' ends into rows and writes them."""
-
-    def __init__(self, folder: Path, kind: str) -> None:
-        self._nodes = [Nodes(folder, label) for label in EDGE_ENDS[kind]]
-        self._files = [folder / f"{kind}.{end}.bin" for end in ("source", "target")]
-        for file in self._files:
-            file.write_bytes(b"")
-
-    def add(self, *ends: Sequence[str]) -> NDArray[np.bool_]:
-        """Append edges; True for each whose ends are both nodes, and no other is written."""
-        rows = [nodes.rows(ids) for nodes, ids in zip(self._nodes, ends, strict=True)]
-        known: NDArray[np.bool_] = (rows[0] >= 0) & (rows[1] >= 0)
-        for file, values in zip(self._files, rows, strict=True):
-            with file.open("ab") as opened:
-                opened.write(values[known].astype(ROW).tobytes())
-        return known
-
-
-def node_writer(folder: Path, label: str) -> ColumnWriter:
-    """Writes the table of a label; `text_index.write_index` follows."""
-    return ColumnWriter(folder, label, NODE_COLUMNS[label])
-
-
-def edge_writer(folder: Path, kind: str) -> ColumnWriter:
-    """Writes the table of an edge type without its ends; `write_sides` follows."""
-    return ColumnWriter(folder, kind, EDGE_COLUMNS[kind][2:])
-
-
-__all__ = ["Around", "ArrayGraph", "EndsWriter", "edge_writer", "node_writer", "write_sides"]

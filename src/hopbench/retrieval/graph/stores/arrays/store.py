@@ -19,16 +19,13 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.corpus import ids_of
 from hopbench.retrieval.graph.schema import CHUNK, Tables
-from hopbench.retrieval.graph.stores.arrays import whole
 from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph
-from hopbench.retrieval.graph.stores.arrays.queries import EXPORTS, QUERIES
-from hopbench.retrieval.graph.stores.arrays.unfinished import UnfinishedGraph
-from hopbench.retrieval.graph.stores.arrays.write import VECTORS, write_tables
+from hopbench.retrieval.graph.stores.arrays.queries import EXPORTS, QUERIES, Columns, table_parts
+from hopbench.retrieval.graph.stores.arrays.write import VECTORS, UnfinishedGraph, write_tables
 from hopbench.retrieval.graph.stores.base import Record
-from hopbench.retrieval.support.checksum import file_sum
-from hopbench.retrieval.support.errors import DamagedGraphError, InputError, StoreError
-from hopbench.retrieval.support.mapped_arrays import mapped_array
-from hopbench.retrieval.support.resources import exhausted
+from hopbench.retrieval.support.arrays import mapped_array
+from hopbench.retrieval.support.cached_files import file_sum
+from hopbench.retrieval.support.errors import DamagedGraphError, InputError, StoreError, exhausted
 from hopbench.retrieval.types import Chunk
 
 FORMAT = 2
@@ -71,9 +68,9 @@ class ArrayStore:
         """See `GraphStore.read_parts`."""
         yield from EXPORTS[query](self.graph) if query in EXPORTS else (self.read(query),)
 
-    def table_parts(self, name: str) -> Iterator[whole.Columns]:
+    def table_parts(self, name: str) -> Iterator[Columns]:
         """The table of a label or edge type in parts, each by columns: a record for each row takes twice as long."""
-        return whole.table_parts(self.graph, name)
+        return table_parts(self.graph, name)
 
     def edge_rows(self, kind: str) -> EdgeRows:
         """The edges of a type by the rows of their ends."""

@@ -1,26 +1,102 @@
-"""Which of n rows are nearest to each of them, or to each question: candidates of all, pruned while they come in.
+"""Which rows are nearest to each of n rows, or to each query: candidates by float32 products, decided by exact ones.
 
-A product in float32, or in bytes, says which pairs may be among the best; what is kept and put in order are exact
-cosines (`topk`). A row's candidates clearly below its k-th best product so far are below the k-th best of all, so
-neither the order in which pairs come in nor the number of threads that bring them decides what is found.
+A float32 product only preselects: its last bits depend on the processor, on the tiles and on the number of threads.
+Results are exact cosines of vectors on the grid (`arithmetic`), rounded to 6 decimals. A row's candidates clearly below
+its k-th best product so far are below the k-th best of all, so neither the order in which pairs come in nor the number
+of threads that bring them decides the result.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.search.topk import best_cells, exact_cosines, slack
-from hopbench.retrieval.support.distinct import distinct
+from hopbench.retrieval.support.arithmetic import product_error
+from hopbench.retrieval.support.arrays import distinct
 
-LEAST_HELD = 1 << 17  # candidates before the first pruning: below that, sorting them costs more than they do
+BLOCK = 4096
+GROUPS = 1024
+PAIRS = 512  # of vectors multiplied at a time: 2 MB, within the cache
+DECIMALS = 6
+ROUNDING = 2e-6  # similarities are compared when rounded to 6 decimals: cells this close may still change places
+MIN_HELD = 1 << 17  # candidates before the first pruning: below that, sorting them costs more than they do
+HELD_PER_NEIGHBOUR = 4  # candidates for each neighbour wanted, before the next pruning
 
-HELD_FOR_EACH = 4  # candidates for each neighbour wanted, before the next pruning
-
+Floats = NDArray[np.float32]
 Indices = NDArray[np.intp]
+Cells = tuple[Indices, Indices, NDArray[np.floating[Any]]]
+
+
+def blocks(count: int, size: int = BLOCK) -> Iterator[slice]:
+    """The rows 0..count in slices."""
+    return (slice(begin, min(begin + size, count)) for begin in range(0, count, size))
+
+
+def top_columns(scores: NDArray[np.floating[Any]], k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The k best columns of each row of an (m, n) matrix, ties to the lower column: (row indices, column indices)."""
+    if k == 0:
+        return np.zeros(0, np.intp), np.zeros(0, np.intp)
+    rows, columns = set_cells(scores >= kth_at_least(scores, k))
+    rows, columns, _ = best_cells(rows, columns, scores[rows, columns], k)
+    return rows, columns
+
+
+def kth_at_least(scores: NDArray[Any], k: int, groups: int = GROUPS) -> NDArray[Any]:
+    """A lower bound (m, 1) of each row's k-th best value, close to it; -inf where there are fewer than k columns.
+
+    The k-th best among the maxima of disjoint groups of columns is such a bound, and one pass over the matrix finds it,
+    where selecting the k-th best itself would take twice the product that made the matrix. `groups` is how many there
+    are at least: of more, the bound is closer.
+    """
+    size = scores.shape[1] // max(groups, 16 * k)
+    if size > 1:
+        groups = scores.shape[1] // size
+        scores = scores[:, : size * groups].reshape(len(scores), size, groups).max(axis=1)
+    if scores.shape[1] < k:
+        return np.full((len(scores), 1), -np.inf, np.float32)
+    return np.partition(scores, -k, axis=1)[:, -k : scores.shape[1] - k + 1]
+
+
+def slack(dimension: int) -> float:
+    """How far below the k-th best float32 product a cell may lie and still be among the k best when rounded."""
+    return 2.0 * product_error(dimension) + ROUNDING
+
+
+def exact_cosines(
+    vectors: NDArray[np.float32],
+    first: NDArray[np.intp],
+    second: NDArray[np.intp],
+    others: NDArray[np.float32] | None = None,
+) -> NDArray[np.float64]:
+    """The cosines of pairs of rows of unit vectors on the grid, 6 decimals: the same whatever computes them.
+
+    `second` are rows of `others`, or of `vectors` as well.
+    """
+    others = vectors if others is None else others
+    cosines = np.empty(len(first))
+    for begin in range(0, len(first), PAIRS):
+        part = slice(begin, begin + PAIRS)
+        pairs = vectors.take(first[part], axis=0), others.take(second[part], axis=0)
+        cosines[part] = np.einsum("ij,ij->i", *(one.astype(np.float64) for one in pairs))
+    return cosines.round(DECIMALS)
+
+
+def best_cells(rows: NDArray[np.intp], columns: NDArray[np.intp], values: NDArray[np.floating[Any]], k: int) -> Cells:
+    """The k best cells of each row, sorted by row, value (descending) and column."""
+    order = np.lexsort((columns, -values, rows))
+    rows, columns, values = rows[order], columns[order], values[order]
+    keep = np.arange(len(rows)) - np.searchsorted(rows, rows) < k
+    return rows[keep], columns[keep], values[keep]
+
+
+def set_cells(mask: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """np.nonzero of an (m, n) matrix, several times as fast where few cells are set."""
+    rows, columns = np.divmod(np.flatnonzero(mask), max(mask.shape[1], 1))
+    return rows, columns
 
 
 class Pairs(NamedTuple):
@@ -49,9 +125,7 @@ class Candidates:
 
     Or of each of (q, d) `questions` in place of the rows themselves. `least`, a value for each who asks, is the product
     below which a row need not be offered another one. Safe for threads; a reader that sees an old value of `least`
-    offers more than it needs to. Each pair of a row and a candidate comes in once. `error` (q,) is what is allowed for
-    the difference of what is offered from the product of the two vectors, where that is more than float32's rounding:
-    then the candidates are those whose products are not below the k-th best by more than twice that.
+    offers more than it needs to. Each pair of a row and a candidate comes in once.
     """
 
     def __init__(
@@ -60,25 +134,19 @@ class Candidates:
         k: int,
         floor: float,
         questions: NDArray[np.float32] | None = None,
-        *,
-        error: NDArray[np.float32] | None = None,
     ) -> None:
         self._vectors, self._k, self._floor = vectors, k, floor
         self._asking = vectors if questions is None else questions
-        self._bounded = error is None
-        gap = np.full(len(self._asking), slack(vectors.shape[1]))
-        if error is not None:
-            gap += 2.0 * error
-        self._gap = gap.astype(np.float32)
+        self._gap = np.float32(slack(vectors.shape[1]))
         self._parts: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]] = []
-        self._held, self._limit = 0, max(HELD_FOR_EACH * k * len(self._asking), LEAST_HELD)
+        self._held, self._limit = 0, max(HELD_PER_NEIGHBOUR * k * len(self._asking), MIN_HELD)
         self._lock = Lock()
-        self.least = (floor - gap).astype(np.float32)
+        self.least = np.full(len(self._asking), floor - slack(vectors.shape[1]), np.float32)
 
     def raise_least(self, rows: Indices | slice, kth: NDArray[np.float32] | np.float32) -> None:
         """Let `kth` be known as a lower bound of the k-th best product of `rows`."""
         with self._lock:
-            self.least[rows] = np.maximum(self.least[rows], kth - self._gap[rows])
+            self.least[rows] = np.maximum(self.least[rows], kth - self._gap)
 
     def offer(self, rows: Indices, candidates: Indices, products: NDArray[np.float32]) -> None:
         """Add a candidate to each of `rows`, with its float32 product."""
@@ -133,7 +201,7 @@ class Candidates:
         counts = np.bincount(rows, minlength=len(self.least))
         full = np.flatnonzero(counts >= self._k)
         kth = products[(np.cumsum(counts) - counts)[full] + self._k - 1]
-        self.least[full] = np.maximum(self.least[full], kth - self._gap[full])
+        self.least[full] = np.maximum(self.least[full], kth - self._gap)
         keep = products >= self.least[rows]
         self._parts.append(self._without_ties(rows[keep], candidates[keep], products[keep]))
         self._held = len(self._parts[0][0])
@@ -144,18 +212,15 @@ class Candidates:
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
         """The candidates, sorted as they are, with the k nearest alone of rows that have many within the gap.
 
-        Such as a text's copies. Of products that are not bounded, the k nearest of each product.
+        Such as a text's copies.
         """
         crowded = np.bincount(rows, minlength=len(self.least))[rows] > 4 * self._k
         if not crowded.any():
             return rows, candidates, products
         tied = np.flatnonzero(crowded)
         cosines = self._cosines(rows[tied].astype(np.intp), candidates[tied].astype(np.intp))
-        # Where products may be wrong by more than is allowed for, only those of the same product may drop one: what
-        # they stand for stays as long as it would have.
-        ranked = rows[tied] if self._bounded else _row_then_best(rows[tied], products[tied])
-        order = np.lexsort((candidates[tied], -cosines, ranked))
-        chosen = tied[order[np.arange(len(order)) - np.searchsorted(ranked, ranked) < self._k]]
+        order = np.lexsort((candidates[tied], -cosines, rows[tied]))
+        chosen = tied[order[np.arange(len(order)) - np.searchsorted(rows[tied], rows[tied]) < self._k]]
         kept = distinct(np.concatenate([np.flatnonzero(~crowded), chosen]))
         return rows[kept], candidates[kept], products[kept]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hopbench.retrieval.support.errors import InputError
-from hopbench.retrieval.support.yaml_file import MAX_ALIASES, MAX_BYTES, MAX_DEPTH, read_yaml
+from hopbench.retrieval.support.input_files import MAX_ALIASES, MAX_BYTES, MAX_DEPTH, read_yaml
 
 # Nine lists, each of nine aliases of the one before: 9**9 = 387,420,489 values.
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(

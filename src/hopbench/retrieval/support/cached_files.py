@@ -1,7 +1,8 @@
-"""Folders of files that are made once and read by every process: whole or not at all, and made again when damaged."""
+"""Cached folders: made once and read by every process, whole or not at all, and made again when damaged."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -11,8 +12,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from hopbench.retrieval.support.checksum import file_sum
 from hopbench.retrieval.support.notice import notice
+
+
+def file_sum(file: Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal. Raises OSError where it cannot be read."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
 
 SIZES = "sizes.json"  # written last: without it, or where another file has another size, the folder is made again
 SUMS = "sums"  # SHA-256 of each file, beside its size: reading all is left to `damaged`, unless `content` asks for it

@@ -15,8 +15,13 @@ import pytest
 from hopbench.eval.files import write_atomically
 from hopbench.flows.cli._streams import plain, refuse_undecodable_arguments
 from hopbench.flows.settings.home import Home
-from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError
-from hopbench.retrieval.support.resources import exhausted, exhausted_by_message
+from hopbench.retrieval.support.errors import (
+    HopBenchError,
+    IncompleteError,
+    InputError,
+    exhausted,
+    exhausted_by_message,
+)
 
 GOES_ON = "What is finished is kept, and the same command goes on"
 LACKS = [
