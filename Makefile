@@ -1,4 +1,4 @@
-.PHONY: setup demo test soak lint docs findings bench neo4j neo4j-stop up down clean
+.PHONY: setup demo test soak lint docs findings counts bench neo4j neo4j-stop up down clean
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -45,6 +45,10 @@ docs: setup
 # Behaviour of real libraries, each shown by a script (findings/README.md); needs the package index.
 findings:
 	set -e; for script in findings/*.sh; do echo "== $$script"; bash $$script; done
+
+# How large the code is, and how much of it a small run executes.
+counts: setup
+	$(BIN)/python -m tools.counts
 
 # What each strategy costs, how it grows with the corpus (the largest world has 100,000 passages), and what one more
 # trial of a sweep costs, on HotpotQA where it is at hand.
