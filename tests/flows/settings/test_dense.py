@@ -62,7 +62,7 @@ def test_many_names_are_searched_by_cells_that_are_kept_with_the_graph(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, label: str, cells: str
 ) -> None:
     def ranked(least: int) -> list[tuple[str, float]]:
-        monkeypatch.setattr(near_rows, "LEAST_ROWS", least)
+        monkeypatch.setattr(near_rows, "MIN_ROWS", least)
         options, index = opened(tmp_path, store="arrays", dense="approximate", similar="exact")
         home = Home(tmp_path / "home")
         built_graph(options.graph_plan(options.benchmark(), home), index, home, plain_steps)

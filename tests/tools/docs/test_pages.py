@@ -53,7 +53,7 @@ def test_the_documents_names_stand_in_a_table_of_their_own() -> None:
         "| exact cosine of question and chunk embeddings | `kinds`, `relTypes` | `sample.types` | (empty) | text |",
     ]
     page = with_parameters("<!-- aliases -->\nbefore\n<!-- /aliases -->\n")
-    assert "| document 4 | `graph_expansion_hops` | `entity_expansion.hops` | 1 | 1..3 |\n" in page
+    assert "| ADR-041 entity expansion | `graph_expansion_hops` | `entity_expansion.hops` | 1 | 1..3 |\n" in page
     assert "before" not in page
 
 

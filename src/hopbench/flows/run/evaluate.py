@@ -27,7 +27,7 @@ from hopbench.flows.run.finished import Finished, incomplete_labels, warnings_of
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import Tracker
 from hopbench.flows.tracking.payload import experiment_of
-from hopbench.retrieval.support.divided import prepare_forks
+from hopbench.retrieval.support.forks import prepare_forks
 
 if TYPE_CHECKING:
     from hopbench.eval.runs.evaluate import Evaluation, Plan

@@ -100,8 +100,8 @@ def test_it_equals_brute_force_in_tiles_of_any_size_and_however_often_candidates
     vectors = unit(*rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(similarity, "TILE_ROWS", tile)
-        patch.setattr(neighbours, "LEAST_HELD", held)
-        patch.setattr(neighbours, "HELD_FOR_EACH", 0)
+        patch.setattr(neighbours, "MIN_HELD", held)
+        patch.setattr(neighbours, "HELD_PER_NEIGHBOUR", 0)
         pairs = nearest_pairs(vectors, top_k=top_k, floor=floor)
 
     expected = brute(vectors, top_k, floor)
@@ -232,8 +232,8 @@ def test_copies_of_one_text_go_to_the_earliest_and_take_no_more_room_than_others
     vectors = np.repeat(unit((1, 0.5), (0.2, 1)), [300, 5], axis=0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(similarity, "TILE_ROWS", 16)
-        patch.setattr(neighbours, "LEAST_HELD", 1000)
-        patch.setattr(neighbours, "HELD_FOR_EACH", 0)
+        patch.setattr(neighbours, "MIN_HELD", 1000)
+        patch.setattr(neighbours, "HELD_PER_NEIGHBOUR", 0)
         pairs = nearest_pairs(vectors, top_k=3, floor=0.9)
 
     earliest = {(i, j) for j in range(1, 300) for i in range(min(j, 3))} | {

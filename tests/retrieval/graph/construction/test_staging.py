@@ -27,7 +27,7 @@ METHODS = pytest.mark.parametrize("method", [EXACT, APPROXIMATE])
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(similarity, "TILE_ROWS", 64)
-    monkeypatch.setattr(neighbours, "LEAST_HELD", 1000)
+    monkeypatch.setattr(neighbours, "MIN_HELD", 1000)
     monkeypatch.setattr(similarity, "TAG_BATCH", 100)
     monkeypatch.setattr(similarity, "PAIRS_PER_STAGE", 500)
 

@@ -21,7 +21,7 @@ import pandas as pd
 from hopbench.retrieval.graph.schema import LIST_COLUMNS
 from hopbench.retrieval.search.candidates import Candidates, Held, blocks
 from hopbench.retrieval.support.cached_files import file_sum
-from hopbench.retrieval.support.divided import in_copies
+from hopbench.retrieval.support.forks import in_copies
 from hopbench.retrieval.support.locking import exclusive_and_gone
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.support.processes import in_threads

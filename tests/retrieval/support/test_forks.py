@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from hopbench.retrieval.index import Batch
-from hopbench.retrieval.support import divided, processes
-from hopbench.retrieval.support.divided import in_copies
+from hopbench.retrieval.support import forks, processes
+from hopbench.retrieval.support.forks import in_copies
 from hopbench.retrieval.support.processes import usable_processors
 
 
@@ -83,7 +83,7 @@ def test_a_container_says_how_many_processors_it_has(
 IMPORTING = """
 import os, sys, threading, time
 sys.path.insert(0, sys.argv[1])
-from hopbench.retrieval.support.divided import prepare_forks
+from hopbench.retrieval.support.forks import prepare_forks
 prepare_forks()
 threading.Thread(target=__import__, args=("slow_to_import",), daemon=True).start()
 while "slow_to_import" not in sys.modules:
@@ -108,7 +108,7 @@ def test_a_fork_imports_what_another_thread_was_importing(tmp_path: Path) -> Non
 
 def test_a_fork_computes_what_another_thread_was_computing() -> None:
     held = Batch.__dict__["vectors"]
-    divided.prepare_forks()
+    forks.prepare_forks()
     with getattr(held, "lock", threading.RLock()):  # as while a thread computes it
         copy = threading.Thread(target=in_copies, args=([partial(_take, held)], 1))
         copy.start()
