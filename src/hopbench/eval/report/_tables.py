@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from hopbench.eval.answering.answers import JudgeEntry, ReaderEntry
-from hopbench.eval.metrics import added_names, best_value, get_metric, ragas_metrics, worst_of
+from hopbench.eval.metrics import best_value, get_metric, ragas_metrics, shown_in, shown_metrics, worst_of
 from hopbench.eval.metrics.scoring import gold_facts
 from hopbench.eval.report.data import ReportData, is_hop_free, shown_interval
 from hopbench.eval.runs.files import ComparisonEntry, StrategyEntry, figure
@@ -18,10 +18,6 @@ from hopbench.eval.types import BenchmarkQuestion, too_many_failed
 from hopbench.retrieval.llm.endpoint import asked_of
 from hopbench.retrieval.strategies.registry import InSample
 
-METRIC_COLUMNS = (
-    *("all_gold@10", "all_gold@5", "all_gold@2", "recall@5", "nDCG@10", "MRR"),
-    *("has_answer", "has_answer@300t", "has_answer@700t"),
-)
 COST_COLUMNS = {
     "coverage": "Share of questions that got a ranking",
     "seconds": "Wall time for all questions, in batch, without what is done once for the corpus",
@@ -32,16 +28,6 @@ COST_COLUMNS = {
     "llm_calls": "Calls to a language model",
     "tokens": "Tokens sent to and received from a language model",
 }
-METRICS = (
-    "all_gold@2",
-    "all_gold@5",
-    "all_gold@10",
-    "all_gold@20",
-    "recall@5",
-    "recall@10",
-    "has_answer@10",
-    "has_answer",
-)
 ANSWERS = ("answer_em", "answer_f1")
 
 
@@ -70,8 +56,8 @@ class BoardRow:
 
 def metric_columns(data: ReportData) -> list[str]:
     """List the leaderboard's metrics that were measured, headline first."""
-    wanted = [data.primary, *METRIC_COLUMNS, *added_names(data.metrics), *ragas_metrics(data.metrics)]
-    return [name for name in dict.fromkeys(wanted) if name in data.metrics]
+    shown = shown_metrics("report", data.metrics, data.primary)
+    return [*shown, *(name for name in ragas_metrics(data.metrics) if name in data.metrics)]
 
 
 def cost_columns(data: ReportData) -> dict[str, str]:
@@ -226,7 +212,7 @@ class Breakdown:
 def breakdowns(data: ReportData) -> list[Breakdown]:
     """Make a breakdown for every metric with a column in the questions' table, the headline first."""
     known = [str(name) for name in data.questions.columns if data.questions[name].notna().any()]
-    wanted = [name for name in dict.fromkeys((data.primary, *METRICS)) if name in known]
+    wanted = [name for name in dict.fromkeys((data.primary, *shown_in("breakdown"))) if name in known]
     wanted += ragas_metrics(known)
     wanted += sorted(name for name in known if re.fullmatch(r"reach@\d+", name))
     return [_breakdown(data, metric) for metric in wanted]

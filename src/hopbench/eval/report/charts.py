@@ -12,10 +12,10 @@ from html import escape
 from typing import Any
 
 from hopbench.eval.metrics import sign_of
+from hopbench.eval.metrics.base import CUTOFFS
 from hopbench.eval.report._tables import Breakdown
 from hopbench.eval.report.data import ReportData, is_hop_free
 
-DEPTHS = (2, 5, 10, 20)
 Figure = dict[str, Any]
 """A chart as Plotly's JSON: `id`, `traces`, `layout`, and what the page's script needs beside them."""
 
@@ -28,7 +28,7 @@ def figures(data: ReportData, split: list[Breakdown]) -> list[Figure]:
 
 def depth_curves(data: ReportData) -> Figure | None:
     """Draw all_gold@k over k for each label, with confidence intervals."""
-    depths = [k for k in DEPTHS if f"all_gold@{k}" in data.metrics]
+    depths = [k for k in CUTOFFS if f"all_gold@{k}" in data.metrics]
     if len(depths) < 2:
         return None
     traces = []

@@ -11,7 +11,7 @@ from hopbench.eval.answering.answers import CLOSED_BOOK
 from hopbench.eval.answering.reading import Read, Reading, read
 from hopbench.eval.compare import BREAKDOWN_RESAMPLES, Comparison, best_baseline, compare
 from hopbench.eval.graph_quality import expansion_factors, reach_columns
-from hopbench.eval.metrics import Summary, primary_metric, ragas_metrics, score, summarise, worst_of
+from hopbench.eval.metrics import Summary, primary_metric, ragas_metrics, score, shown_in, summarise, worst_of
 from hopbench.eval.runs.targets import Target
 from hopbench.eval.statistics import mean_ci
 from hopbench.eval.trials.key import TrialKey
@@ -29,8 +29,6 @@ from hopbench.retrieval.support.errors import ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-INTERVAL_METRICS = ("all_gold@10", "has_answer@10", "all_gold@5", "recall@5", "has_answer", "answer_em", "answer_f1")
 
 
 @dataclass(frozen=True)
@@ -234,5 +232,5 @@ def interval_of(rows: pd.DataFrame, metric: str, seed: int = 0) -> tuple[float, 
 
 
 def _intervals(rows: pd.DataFrame, seed: int) -> dict[str, tuple[float, float]]:
-    made = {metric: interval_of(rows, metric, seed) for metric in INTERVAL_METRICS if metric in rows}
+    made = {metric: interval_of(rows, metric, seed) for metric in shown_in("intervals") if metric in rows}
     return {metric: interval for metric, interval in made.items() if interval is not None}

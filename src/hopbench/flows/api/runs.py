@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from hopbench.eval.compare import Comparison
     from hopbench.eval.report.recommend import Recommendation
 
-LEADING = ("recall@5", "nDCG@10", "MRR", "has_answer@10")
 COSTS = ("latency_ms_p50", "latency_ms_p95", "context_tokens", "llm_calls", "failures")
 
 
@@ -73,14 +72,14 @@ class Run:
         """
         import pandas as pd
 
-        from hopbench.eval.metrics import rank_key
+        from hopbench.eval.metrics import rank_key, shown_in
 
         entries = self.results["strategies"]
         measured = self.metric_names
         for name in metrics or ():
             if name not in measured:
                 raise UnknownNameError("metric of this run", name, measured)
-        usual = [name for name in (self.metric, *LEADING) if name in measured]
+        usual = [name for name in (self.metric, *shown_in("notebook")) if name in measured]
         columns = list(metrics) if metrics is not None else list(dict.fromkeys(usual))
         rows = {
             label: {
@@ -160,7 +159,6 @@ def default_folder(runs: Path, benchmark: str) -> Path:
     return runs / f"{safe}-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
 
 
-SWEEP_METRICS = ("all_gold@10", "recall@5", "nDCG@10", "MRR", "has_answer@10")
 SWEEP_COSTS = ("context_tokens", "llm_calls", "failures", "seconds")
 WHERE_VARIED = ("build", "without", "dataset", "repeat")
 """Columns that a notebook shows only where their values differ."""
@@ -210,9 +208,11 @@ class Sweep:
 
     def _repr_html_(self) -> str:
         """The ten best configurations with the parameters that vary, as a notebook shows them."""
+        from hopbench.eval.metrics import shown_in
+
         table = self._table
         varied = [name for name in WHERE_VARIED if table[name].nunique(dropna=False) > 1]
-        usual = ["questions", self._objective, *SWEEP_METRICS, *SWEEP_COSTS]
+        usual = ["questions", self._objective, *shown_in("sweep"), *SWEEP_COSTS]
         columns = [*varied, *dict.fromkeys(name for name in usual if name in table)]
         shown = table.head(10)[columns]
         shown.insert(0, "configuration", _configurations(table)[: len(shown)])

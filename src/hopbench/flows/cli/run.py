@@ -24,20 +24,6 @@ if TYPE_CHECKING:
 
     Entries = Mapping[str, StrategyEntry]
 
-OTHER_METRICS = ("all_gold@5", "recall@5", "nDCG@10", "has_answer@5", "has_answer")
-"""Metrics beside the primary one, where they were measured; `has_answer@5` only beside `has_answer@10`."""
-
-DROPPED = (
-    "p50 ms",
-    "ms/q",
-    "nDCG@10",
-    "has_answer",
-    "recall@5",
-    "all_gold@5",
-    "has_answer@5",
-    "coverage",
-    "95% interval",
-)
 PIPED_WIDTH = 180
 
 
@@ -73,12 +59,15 @@ def print_finished(finished: Finished, out: Path) -> None:
 
 
 def _table(strategies: Entries, verdicts: Mapping[str, ComparisonEntry], primary: str | None) -> Grid:
+    from hopbench.eval.metrics import shown_in
+
     baseline = next((str(pair["baseline"]) for pair in verdicts.values()), "")
     metrics = _metrics(strategies, primary)
     costs = ("coverage", "ms/q", "p50 ms")
     against = (f"against {baseline}", "95% interval") if baseline else ()
     heads = ("strategy", "kind", *metrics[:1], *against, *metrics[1:], *costs)
-    rows = table(*heads, right=(*metrics, *costs), drop=DROPPED, fold=("strategy",))
+    dropped = ("p50 ms", "ms/q", *shown_in("dropped"), "coverage", "95% interval")
+    rows = table(*heads, right=(*metrics, *costs), drop=dropped, fold=("strategy",))
     for label in strategies:
         entry = strategies[label]
         means = [number(entry["metrics"].get(name)) for name in metrics]
@@ -97,15 +86,12 @@ def _best_first(strategies: Entries, primary: str | None) -> Entries:
 
 
 def _metrics(strategies: Entries, primary: str | None) -> list[str]:
-    """The primary metric and, of those beside it, what was measured of any label."""
-    from hopbench.eval.metrics import added_names
+    """The metrics that any label has, the primary one first; `has_answer@5` only beside `has_answer@10`."""
+    from hopbench.eval.metrics import shown_metrics
 
-    known = {name for entry in strategies.values() for name in entry["metrics"]}
-    beside = [
-        name for name in OTHER_METRICS if name in known and (name != "has_answer@5" or primary == "has_answer@10")
-    ]
-    added = [name for name in added_names(sorted(known)) if name != primary]
-    return [*([primary] if primary else []), *beside, *added]
+    known = sorted({name for entry in strategies.values() for name in entry["metrics"]})
+    shown = shown_metrics("terminal", known, primary)
+    return [name for name in shown if name != "has_answer@5" or primary == "has_answer@10"]
 
 
 def _kind(entry: StrategyEntry) -> str:

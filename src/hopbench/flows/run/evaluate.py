@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.files import refuse_unwritable
-from hopbench.eval.metrics import rank_key
+from hopbench.eval.metrics import rank_key, shown_in
 from hopbench.eval.runs.results import comparisons, results
 from hopbench.eval.synthesize.write import statements_of
 from hopbench.eval.trials.key import plugin_warnings
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from hopbench.retrieval.index import Index
     from hopbench.retrieval.strategies.base import Strategy
 
-OTHER_METRICS = ("recall@5", "nDCG@10", "has_answer@10")
-
 
 def leave_leaderboard(evaluation: Evaluation, out: Path, home: Home) -> None:
     """Leave the leaderboard, best first, with a link to the report; only inside a flow."""
@@ -50,7 +48,7 @@ def leave_leaderboard(evaluation: Evaluation, out: Path, home: Home) -> None:
     primary = benchmark["primary_metric"]
     verdicts = {str(pair["label"]): pair for pair in comparisons(evaluation)}
     measured = {name for entry in entries.values() for name in entry["metrics"]}
-    metrics = [name for name in dict.fromkeys([primary, *OTHER_METRICS]) if name in measured]
+    metrics = [name for name in dict.fromkeys([primary, *shown_in("flow")]) if name in measured]
     order = list(entries)
     if primary:
         order.sort(key=lambda label: rank_key(primary, entries[label]["metrics"].get(primary)))

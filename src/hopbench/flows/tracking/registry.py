@@ -50,7 +50,6 @@ MODEL_TRAINING = "custom_model_development"  # of MLflow's kinds the one whose p
 PRIMARY_TAG = "mlflow.experiment.primaryMetric.name"
 PARAMS = (Param.LABEL, Param.DATASET, Param.QUESTIONS)
 LABEL_WIDTH = 260  # pixels
-METRICS = ("recall@5", "nDCG@10", "coverage", "latency_ms_p50")
 
 
 def experiment_id(client: MlflowClient, name: str, uri: str, artifacts: str, metric: str | None = None) -> str:
@@ -92,13 +91,17 @@ def _tags(name: str, experiment: str, metric: str | None) -> dict[str, Callable[
 
 def saved_view(metric: str) -> str:
     """A saved view as MLflow 3 stores it: the runs by `metric`, best first, with it, label and data set as columns."""
-    from hopbench.eval.metrics import rank_key  # needed once for an experiment: its import takes a second
+    from hopbench.eval.metrics import rank_key, shown_in  # needed once for an experiment: its import takes a second
 
     columns = [
         f"metrics.`{mlflow_name(metric)}`",
         *(f"params.`{param}`" for param in PARAMS),
         "attributes.`Dataset`",
-        *(f"metrics.`{mlflow_name(other)}`" for other in METRICS if other != metric),
+        *(
+            f"metrics.`{mlflow_name(other)}`"
+            for other in (*shown_in("mlflow"), "coverage", "latency_ms_p50")
+            if other != metric
+        ),
     ]
     state = {
         "selectedColumns": columns,
