@@ -123,7 +123,6 @@ def _cells(line: str) -> list[str]:
 
 
 def _is_heading(cells: list[str], place: Place) -> bool:
-    """Whether a file's first line names its columns; an error where it names other ones, or in another order."""
     if len(cells) == 1 or _is_number(cells[-1]):
         return False
     names = [cell.strip().lower().replace("_", "-") for cell in cells]
@@ -186,7 +185,6 @@ def make_question(
 
 
 def _refuse_surrogates(place: Place, metadata: Mapping[str, Any]) -> None:
-    """Metadata is shown in reports, which are UTF-8."""
     for field, value in metadata.items():
         try:
             json.dumps([field, value], ensure_ascii=False, default=str).encode()
@@ -195,7 +193,6 @@ def _refuse_surrogates(place: Place, metadata: Mapping[str, Any]) -> None:
 
 
 def _texts(place: Place, field: str, metadata: Mapping[str, Any]) -> list[str]:
-    """The field's string or strings that are not empty."""
     value = metadata.get(field)
     values = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
     return [
@@ -204,7 +201,6 @@ def _texts(place: Place, field: str, metadata: Mapping[str, Any]) -> list[str]:
 
 
 def _spelled(value: object) -> object:
-    """A number or truth value as JSON writes it, `2.0` in a table as the whole number; anything else as it stands."""
     return json.dumps(whole(value)) if isinstance(value, bool | int | float) else value
 
 
@@ -372,12 +368,10 @@ def _whole_id(value: str, known: Container[str]) -> str:
 
 
 def _lists(value: object) -> list[Sequence[object]]:
-    """The lists in a list."""
     return [one for one in value if isinstance(one, list | tuple)] if isinstance(value, list | tuple) else []
 
 
 def _taken(record: Record) -> tuple[object, Record]:
-    """The value of `gold`, in metadata or beside it, and the record without it."""
     metadata = record.get("metadata")
     inner = metadata if isinstance(metadata, dict) else {}
     without = {name: value for name, value in record.items() if name != GOLD_FIELD}
@@ -389,7 +383,6 @@ def _taken(record: Record) -> tuple[object, Record]:
 def _with_gold(
     rows: Rows, named: list[tuple[str, Place]], known: Sequence[str]
 ) -> Iterator[tuple[Place, BenchmarkQuestion]]:
-    """The questions with their gold, whose passages are added to `named`."""
     ids = frozenset(known)
     for place, record in rows:
         given, without = _taken(record)
