@@ -266,7 +266,7 @@ JUDGED = (
     ),
     _judged(
         "answer_correctness",
-        ".75 × F1 of the answer's statements with the gold answer's + .25 × cosine of the two",
+        "0.75 × F1 of the answer's statements with the gold answer's + 0.25 × cosine of the two",
         "reference",
         "reader",
     ),

@@ -137,7 +137,7 @@ METRICS = (
     _metric("id_based_context_recall", "share of the gold passages in the context", _id_recall_ceiling),
     _metric(
         "non_llm_context_precision_with_reference",
-        "average precision of the context's texts, right where one resembles a gold text (Levenshtein ≥ .5)",
+        "average precision of the context's texts, right where one resembles a gold text (Levenshtein ≥ 0.5)",
     ),
     _metric(
         "non_llm_context_recall",

@@ -194,7 +194,7 @@ class RunSettings:
     ragas: Annotated[
         bool,
         Setting(
-            "RAGAS's id-based and non-LLM metrics: some 5 s to load RAGAS, then .7 s for each 500 questions "
+            "RAGAS's id-based and non-LLM metrics: some 5 s to load RAGAS, then 0.7 s for each 500 questions "
             "of a label.",
             group=STRATEGIES,
             flag="--ragas/--no-ragas",

@@ -208,7 +208,7 @@ class Retries:
         return True
 
     def pause(self, fault: LLMError, seen: int) -> float:
-        """Seconds before the next attempt: half to all of .5, 1, 2, … 30; none where waiting would change nothing."""
+        """Seconds before the next attempt: half to all of 0.5, 1, 2, … 30; none where waiting would change nothing."""
         if fault.kind in CONTENT or fault.kind == "rate limited":  # the pacer waits for the latter
             return 0.0
         return min(30.0, 0.5 * 2.0 ** (seen - 1)) * float(self._jitter.uniform(0.5, 1.0))

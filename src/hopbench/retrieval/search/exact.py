@@ -34,7 +34,7 @@ class TopRows:
 
 
 class LexicalIndex:
-    """BM25 over title and text by bm25s: Lucene's variant, k1 1.5, b .75, the language's stop words, no stemmer.
+    """BM25 over title and text by bm25s: Lucene's variant, k1 1.5, b 0.75, the language's stop words, no stemmer.
 
     Scripts without spaces are searched by overlapping pairs of characters.
     """

@@ -57,7 +57,7 @@ class Vector(_Baseline):
 
 @dataclass(frozen=True, kw_only=True)
 class BM25(_Baseline):
-    """BM25 (Lucene, k1 1.5, b .75) over title and text, English stop words removed, no stemmer."""
+    """BM25 (Lucene, k1 1.5, b 0.75) over title and text, English stop words removed, no stemmer."""
 
     name: ClassVar[str] = "bm25"
     summary: ClassVar[str] = "BM25 (Lucene) over title and text"
