@@ -1,10 +1,10 @@
-"""A data set's card, the YAML front matter of its README.md: the role that it states, and how a role is written."""
+"""Read a data set's card, the YAML front matter of its README.md, and write the role that it states."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from hopbench.eval.benchmarks.files import read_lines
 from hopbench.eval.files import write_atomically
@@ -17,22 +17,19 @@ _TUNING_NAME = re.compile(r"(?<![a-z])(train|training|tune|tuning)(?![a-z])", re
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """The front matter of `folder/README.md` (between two `---` lines); empty when there is none.
+    """Read the front matter of `folder/README.md` (between two `---` lines); empty when there is none.
 
-    Raises
-    ------
-    InputError
-        When the front matter is not YAML with named fields.
+    Raises InputError when the front matter is not YAML with named fields.
     """
     path = folder / "README.md"
     if not path.is_file():
         return {}
     lines = [text for _, text in read_lines(path, blank=True)]
-    if not lines or lines[0].strip() != "---" or "---" not in (line.strip() for line in lines[1:]):
+    rules = [number for number, line in enumerate(lines) if line.strip() == "---"]
+    if len(rules) < 2 or rules[0] != 0:
         return {}
-    end = next(number for number, line in enumerate(lines[1:], start=1) if line.strip() == "---")
     try:
-        card = parse_yaml("\n".join(lines[1:end]), str(path))
+        card = parse_yaml("\n".join(lines[1 : rules[1]]), str(path))
     except YamlError as error:
         raise InputError(f"{path}, line {error.line + 1}: the front matter is not YAML ({error.problem})") from error
     if card is not None and not isinstance(card, dict):
@@ -48,29 +45,21 @@ def has_card(folder: Path) -> bool:
         return False
 
 
-def card_role(folder: Path) -> Role | None:
-    """The role that the card states as `hopbench: {role: tune}` or `report`; None when it states none."""
-    stated = read_card(folder).get("hopbench")
-    if stated is None:
-        return None
-    role = stated.get("role") if isinstance(stated, dict) else stated
-    for known in get_args(Role):
-        if role == known:
-            return known  # type: ignore[no-any-return] # get_args is untyped
-    raise InputError(
-        f"{folder / 'README.md'}: field 'hopbench.role' is {role!r}, must be one of {', '.join(get_args(Role))}"
-    )
-
-
 def role_of(name: str, *, has_gold: bool, folder: Path | None = None) -> Role:
-    """What a benchmark may be used for.
+    """Decide what a benchmark may be used for.
 
-    The card's word counts first. Else: questions without gold can neither tune nor report (`user`); a name with the
-    word `train` or `tune` in it is for tuning; the rest is for reporting.
+    The word of the folder's card counts first (`hopbench: {role: tune}` or `report`). Else: questions without gold can
+    neither tune nor report (`user`); a name with the word `train` or `tune` in it is for tuning; the rest is for
+    reporting.
     """
-    stated = card_role(folder) if folder else None
-    if stated:
-        return stated
+    stated = read_card(folder).get("hopbench") if folder else None
+    if stated is not None:
+        role = stated.get("role") if isinstance(stated, dict) else stated
+        if role not in get_args(Role):
+            raise InputError(
+                f"{folder}/README.md: field 'hopbench.role' is {role!r}, must be one of {', '.join(get_args(Role))}"
+            )
+        return cast(Role, role)
     if not has_gold:
         return "user"
     return "tune" if _TUNING_NAME.search(name) else "report"
@@ -86,12 +75,8 @@ _STATED = re.compile(r"^hopbench:.*\n(?:[ \t]+.*\n|\n)*", re.MULTILINE)
 def set_role(folder: Path, role: str) -> Path:
     """Write the role into the card of a data set's folder, keeping its other fields; return the card's path.
 
-    Raises
-    ------
-    UnknownNameError
-        For another role than tune or report.
-    InputError
-        When the folder has a card that cannot be read, or cannot be written.
+    Raises UnknownNameError for another role than tune or report, and InputError when the folder has a card that cannot
+    be read, or cannot be written.
     """
     role = ALSO.get(role, role)
     if role not in SETTABLE:
@@ -107,13 +92,12 @@ def set_role(folder: Path, role: str) -> Path:
     card = read_card(folder)
     if not isinstance(card.get("hopbench", {}), dict) or set(card.get("hopbench", {})) - {"role"}:
         raise InputError(f"{path}: field 'hopbench' says more than a role: change `role` there by hand")
-    front = _FRONT.match(text.replace("\r\n", "\n"))
-    if front:
-        text = text.replace("\r\n", "\n")
-        text = f"---\n{_STATED.sub('', front[1])}{stated}---{text[front.end() :]}"
+    plain = text.replace("\r\n", "\n")
+    if front := _FRONT.match(plain):
+        text = f"---\n{_STATED.sub('', front[1])}{stated}---{plain[front.end() :]}"
     else:
         text = f"---\n{stated}---\n{text}"
     write_atomically(path, text.encode())
-    if card_role(folder) != role:
+    if role_of("", has_gold=False, folder=folder) != role:
         raise InputError(f"{path}: the role could not be written into its front matter: add the lines {stated!r} there")
     return path

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from hopbench.eval.benchmarks.beir import LAYOUTS, contents, no_data_set
 from hopbench.eval.benchmarks.card import has_card
 from hopbench.eval.benchmarks.documents.document import SAVE_AS_UTF8, Document, Section, UnreadableError, decode
 from hopbench.eval.benchmarks.documents.html import decode_html, read_html
@@ -223,6 +224,8 @@ def read_documents(folder: Path) -> DocumentCorpus:
     InputError
         When none of them gives a passage; the message has the reasons.
     """
+    if not holds_documents(folder):
+        raise no_data_set(folder)
     found = find_documents(folder)
     left_out, kinds = list(found.left_out), Counter[str]()
     remarks: list[str] = []
@@ -251,7 +254,7 @@ def read_documents(folder: Path) -> DocumentCorpus:
             remarks.append(f"{name} is not UTF-8 and was read as {encoding}: if letters are wrong, {SAVE_AS_UTF8}")
     if not passages:
         reasons = "; ".join(left_out[:_REASONS]) or "there are none"
-        raise InputError(f"{folder}: no document can be read: {reasons}")
+        raise InputError(f"{folder}: no document can be read: {reasons}; {contents(folder)}. {LAYOUTS}")
     return DocumentCorpus(tuple(passages), kinds, tuple(left_out), tuple(remarks), found.other, tuple(omissions))
 
 
