@@ -38,8 +38,11 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         with regular(path).open("rb") as file:
             compressed = file.read(len(_MAGIC)) == _MAGIC
             file.seek(0)
-            content: io.RawIOBase | BinaryIO = _Unfolded(path, file) if compressed else file
-            yield io.BufferedReader(content, _BLOCK) if isinstance(content, io.RawIOBase) else content
+            if compressed:
+                content: io.RawIOBase = _Unfolded(path, file)
+                yield io.BufferedReader(content, _BLOCK)
+            else:
+                yield file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: not a whole gzip file ({error}): download or compress it again") from error
     except OSError as error:

@@ -70,7 +70,7 @@ def load_triples(path: str | Path, passage_ids: Iterable[str]) -> list[Triple]:
 
 def _triple(record: Record, place: Place) -> Triple:
     passage_id = id_value(place, "passage_id", required(record, place, "passage_id"))
-    names = {}
+    names: dict[str, Any] = {}
     for field in ("subject", "relation", "object"):
         names[field] = text_value(place, field, required(record, place, field)).strip()
         if not names[field]:
