@@ -1,12 +1,12 @@
-"""What a reader makes of one file, title and sections, and the bytes of a text file as a string."""
+"""The record that a reader makes of one file, and decoding of text files."""
 
 from __future__ import annotations
 
 import codecs
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import zip_longest
+from contextlib import suppress
+from dataclasses import dataclass
 
 from hopbench.eval.types import Omission
 from hopbench.retrieval.types import Link
@@ -40,70 +40,19 @@ class Document:
     """A file's content.
 
     `title` is empty where the file names none; `remarks` say what of it could not be read, `omissions` what is left
-    out on purpose.
+    out on purpose; `encoding` is that of a text which is not UTF-8.
     """
 
     title: str
     sections: Sequence[Section]
     remarks: tuple[str, ...] = ()
     omissions: tuple[Omission, ...] = ()
+    encoding: str = ""
 
 
 def size(text: str) -> int:
-    """The characters of a text, white space not counted: cutting and joining lines does not change it."""
+    """Count the characters of a text but for white space: cutting and joining lines does not change the count."""
     return len("".join(text.split()))
-
-
-class Outline:
-    """Collects headings and paragraphs in reading order and returns the sections that they make."""
-
-    def __init__(self) -> None:
-        self._path: list[tuple[int, str]] = []
-        self._anchor = ""
-        self._paragraphs: list[str] = []
-        self._links: list[PlacedLink] = []
-        self._sections: list[Section] = []
-        self._size = 0
-
-    def heading(self, level: int, text: str, anchor: str = "", links: Sequence[PlacedLink] = ()) -> None:
-        """Begin a section; `level` is 1 for the outermost. A heading without text changes nothing."""
-        words = " ".join(text.split())
-        if not words:
-            return
-        self._close()
-        self._path = [(above, heading) for above, heading in self._path if above < level]
-        self._path.append((level, words))
-        self._anchor, self._links = anchor, [(0, link) for _, link in links]
-
-    def paragraph(self, text: str, links: Sequence[PlacedLink] = ()) -> None:
-        """Add a paragraph, as it is, to the section that is open."""
-        if text.strip():
-            self._paragraphs.append(text)
-            self._links += [(self._size + before, link) for before, link in links]
-            self._size += size(text)
-
-    def sections(self) -> list[Section]:
-        """All sections but those that hold only deeper headings, whose links go to the first section below."""
-        self._close()
-        found: list[Section] = []
-        carried: tuple[PlacedLink, ...] = ()
-        for section, after in zip_longest(self._sections, self._sections[1:]):
-            if not section.paragraphs and after is not None and _above(section, after):
-                carried += section.links
-            else:
-                found.append(replace(section, links=carried + section.links) if carried else section)
-                carried = ()
-        return found
-
-    def _close(self) -> None:
-        if self._path or self._paragraphs:
-            headings = tuple(text for _, text in self._path)
-            self._sections.append(Section(headings, tuple(self._paragraphs), None, self._anchor, tuple(self._links)))
-        self._paragraphs, self._links, self._size = [], [], 0
-
-
-def _above(section: Section, other: Section) -> bool:
-    return other.headings[: len(section.headings)] == section.headings and other.headings != section.headings
 
 
 _BYTE_ORDER_MARKS = (  # UTF-32's begins as UTF-16's does
@@ -119,15 +68,11 @@ SAVE_AS_UTF8 = "save it as UTF-8"
 
 
 def decode(content: bytes, declared: str = "") -> tuple[str, str]:
-    """The text, and the encoding in which it was read where that is not UTF-8 (else empty).
+    """Return the text, and the encoding in which it was read where that is not UTF-8 (else empty).
 
     A byte order mark decides, then UTF-8 where the bytes are valid, then the encoding that the file declares, then a
-    guess by charset-normalizer.
-
-    Raises
-    ------
-    UnreadableError
-        For bytes that are no text, or are not valid in the encoding that their mark names.
+    guess by charset-normalizer. Raises UnreadableError for bytes that are no text, or are not valid in the encoding
+    that their mark names.
     """
     encoding = next((name for mark, name in _BYTE_ORDER_MARKS if content.startswith(mark)), "")
     if encoding:
@@ -137,19 +82,11 @@ def decode(content: bytes, declared: str = "") -> tuple[str, str]:
             raise UnreadableError(
                 f"is not valid {encoding} at byte {error.start:,}, though it begins as such: {SAVE_AS_UTF8}"
             ) from error
-    try:
+    with suppress(UnicodeDecodeError):
         return _readable(content.decode()), ""
-    except UnicodeDecodeError:
-        pass
-    return _guessed(content, declared)
-
-
-def _guessed(content: bytes, declared: str) -> tuple[str, str]:
     if declared:
-        try:
+        with suppress(LookupError, ValueError):  # what is declared wrongly is guessed as if nothing were declared
             return _readable(content.decode(declared)), declared
-        except (LookupError, UnicodeDecodeError, ValueError):
-            pass  # what is declared wrongly is guessed as if nothing were declared
     if b"\0" in content[:_GUESS_FROM]:
         raise UnreadableError(_NO_TEXT)
     from charset_normalizer import from_bytes
@@ -175,7 +112,7 @@ _NO_TEXT = "is binary, not text: give it the ending of what it is, or move it ou
 
 
 def _readable(text: str) -> str:
-    """The text without control characters; refused where so many stand in it that it is none."""
+    """Blank control characters; refuse a text with so many that it is none."""
     marks = len(_CONTROL.findall(text))
     if "\0" in text or marks * 20 > len(text):
         raise UnreadableError(_NO_TEXT)
