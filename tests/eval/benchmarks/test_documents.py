@@ -15,10 +15,9 @@ from tests.support.documents import QUESTIONS, pdf, write_documents, write_quest
 
 from hopbench.eval.benchmarks import load_benchmark
 from hopbench.eval.benchmarks.documents import read_documents
-from hopbench.eval.benchmarks.documents.document import Document, Section
+from hopbench.eval.benchmarks.documents.document import PASSAGE_TOKENS, Document, Section, passages_of
 from hopbench.eval.benchmarks.documents.html import read_html
 from hopbench.eval.benchmarks.documents.markdown import NESTING_LIMIT, read_markdown
-from hopbench.eval.benchmarks.documents.passages import PASSAGE_TOKENS, passages_of
 from hopbench.eval.benchmarks.documents.pdf import read_pdf
 from hopbench.eval.benchmarks.fields import ID_LIMIT
 from hopbench.retrieval.support.errors import InputError

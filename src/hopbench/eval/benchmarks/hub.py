@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from hopbench.eval.benchmarks.beir import Parsed, missing_questions
-from hopbench.eval.benchmarks.card import read_card
+from hopbench.eval.benchmarks.beir import Parsed, missing_questions, read_card
 from hopbench.eval.benchmarks.fields import Place, Rows
 from hopbench.eval.benchmarks.files import with_nested_values
 from hopbench.eval.benchmarks.formats import detect

@@ -11,10 +11,12 @@ from hopbench.eval.benchmarks.beir import (
     Parsed,
     contents,
     find_table,
+    has_card,
     missing_questions,
+    read_card,
     read_folder,
+    role_of,
 )
-from hopbench.eval.benchmarks.card import has_card, read_card, role_of
 from hopbench.eval.benchmarks.documents import holds_documents, read_documents
 from hopbench.eval.benchmarks.fields import collected, remark
 from hopbench.eval.benchmarks.files import GZIP

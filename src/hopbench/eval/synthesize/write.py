@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.benchmarks.beir import json_lines, write_benchmark
-from hopbench.eval.benchmarks.card import read_card
+from hopbench.eval.benchmarks.beir import json_lines, read_card, write_benchmark
 from hopbench.eval.files import write_atomically
 from hopbench.eval.gold import Gold
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, Role

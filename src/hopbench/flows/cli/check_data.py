@@ -107,8 +107,8 @@ def check_data_command(
     **flags: Any,
 ) -> None:
     """Check a data set: what it holds and lacks, mistakes in it, and which metrics and commands work on it."""
+    from hopbench.eval.benchmarks.beir import set_role as set_role_of
     from hopbench.eval.benchmarks.beir import write_benchmark
-    from hopbench.eval.benchmarks.card import set_role as set_role_of
     from hopbench.eval.data_check import check_data
     from hopbench.flows.cli.output import print_json
     from hopbench.flows.settings.home import Home
@@ -133,7 +133,7 @@ def check_data_command(
 
 
 def _with_role(dataset: str, role: str) -> Path:
-    from hopbench.eval.benchmarks.card import set_role
+    from hopbench.eval.benchmarks.beir import set_role
     from hopbench.eval.benchmarks.loader import shipped_folders
     from hopbench.retrieval.support.errors import InputError
 

@@ -12,12 +12,17 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from hopbench.eval.benchmarks.beir import LAYOUTS, contents, no_data_set
-from hopbench.eval.benchmarks.card import has_card
-from hopbench.eval.benchmarks.documents.document import SAVE_AS_UTF8, Document, Section, UnreadableError, decode
+from hopbench.eval.benchmarks.beir import LAYOUTS, contents, has_card, no_data_set
+from hopbench.eval.benchmarks.documents.document import (
+    SAVE_AS_UTF8,
+    Document,
+    Section,
+    UnreadableError,
+    decode,
+    passages_of,
+)
 from hopbench.eval.benchmarks.documents.html import declared_encoding, read_html
 from hopbench.eval.benchmarks.documents.markdown import read_markdown
-from hopbench.eval.benchmarks.documents.passages import passages_of
 from hopbench.eval.benchmarks.documents.pdf import read_pdf
 from hopbench.eval.types import Omission
 from hopbench.retrieval.support.errors import InputError
