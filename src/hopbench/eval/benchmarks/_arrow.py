@@ -24,11 +24,7 @@ Convert = Callable[[Any, Place], Any]
 
 
 def read_arrow(path: Path) -> Iterator[tuple[Place, Record]]:
-    """Yield the rows of a Parquet file, or of an Arrow file as `Dataset.save_to_disk` writes them.
-
-    Columns of the type `arrow.json` hold the JSON text of mixed values, as `datasets` writes them: it is parsed. Raises
-    InputError for another kind of file, a damaged one, and a value that cannot be read.
-    """
+    """Yield the rows of a Parquet file, or of an Arrow file as `Dataset.save_to_disk` writes them."""
     kind = "a Parquet" if path.suffix.lower() == ".parquet" else "an Arrow"
     with opened(path) as file:
         start = file.read(len(_POINTER))
@@ -76,7 +72,6 @@ def _convert(kind: pa.DataType) -> Convert | None:
 
 
 def _convert_fields(converts: Mapping[str, Convert], record: Record, place: Place) -> Record:
-    """Convert the values of a record in place."""
     for name, convert in converts.items():
         if record[name] is not None:
             record[name] = convert(record[name], place)

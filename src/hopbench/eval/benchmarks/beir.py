@@ -43,12 +43,7 @@ Parsed = tuple[Sequence[Passage], tuple[BenchmarkQuestion, ...]]
 
 
 def read_folder(folder: Path, *, need_questions: bool = True, mapped: Path | None = None) -> Parsed:
-    """Read passages and questions of a folder: `corpus.*`, `queries.*` (one of `ENDINGS`) and `qrels/*.tsv`.
-
-    Where questions are not needed, a folder without `queries.*` has none. Gold is as `read_question_file` says. With
-    `mapped` the passages are memory-mapped columns cached there. Raises InputError for the first thing that is wrong,
-    with file, line and field.
-    """
+    """Read `corpus.*`, `queries.*` (one of `ENDINGS`) and judgements; with `mapped` the passages are cached columns."""
     corpus, queries = find_table(folder, "corpus"), find_table(folder, "queries")
     if corpus is None:
         raise no_data_set(folder)
@@ -138,10 +133,7 @@ def json_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 def read_card(folder: Path) -> dict[str, Any]:
-    """Read the front matter of `folder/README.md` (between two `---` lines); empty when there is none.
-
-    Raises InputError when the front matter is not YAML with named fields.
-    """
+    """Read the front matter of `folder/README.md` (between two `---` lines); empty when there is none."""
     path = folder / "README.md"
     if not path.is_file():
         return {}
@@ -187,11 +179,7 @@ def role_of(name: str, *, has_gold: bool, folder: Path | None = None) -> Role:
 
 
 def set_role(folder: Path, role: str) -> Path:
-    """Write the role into the card of a data set's folder, keeping its other fields; return the card's path.
-
-    Raises UnknownNameError for another role than tune or report, and InputError when the folder has a card that cannot
-    be read, or cannot be written.
-    """
+    """Write the role, tune or report, into the card of a data set's folder; return the card's path."""
     role = ALSO.get(role, role)
     if role not in SETTABLE:
         raise UnknownNameError("role", role, SETTABLE)

@@ -172,10 +172,7 @@ def read_context(record: Record, place: Place) -> list[tuple[str, str, int]]:
 
 
 def read_facts(record: Record, place: Place) -> list[tuple[str, int]]:
-    """Read the supporting facts, title and sentence, as `[[title, index], ...]` or the Hub's `{"title", "sent_id"}`.
-
-    Test files without gold have none: an absent field gives an empty list.
-    """
+    """Read the supporting facts, title and sentence, as `[[title, index], ...]` or the Hub's `{"title", "sent_id"}`."""
     facts = record.get("supporting_facts")
     pairs = [] if facts is None else _pairs(facts, place, "supporting_facts", "sent_id", "[title, index]")
     for title, index in pairs:

@@ -38,11 +38,9 @@ Rows = Iterable[tuple[Place, Record]]
 def refuse_unknown(
     source: str, noun: str, where: str, remedy: str, unknown: Sequence[tuple[str, Place]], known: Iterable[str] = ()
 ) -> None:
-    """Raise one error for all unknown references, if there are any: how many, the first three, and where they occur.
+    """Raise one error for all unknown values, if there are any: how many, the first three, their places, what is alike.
 
-    The message reads "3 gold ids are not in the corpus: …" for the noun `gold id` and where `in the corpus`. `unknown`
-    holds each value with the place that names it; equal values count once. Where one of the `known` values looks like
-    one shown, the message says how they differ.
+    The message reads "3 gold ids are not in the corpus: …" for the noun `gold id` and where `in the corpus`.
     """
     first: dict[str, Place] = {}
     for value, place in unknown:

@@ -29,11 +29,7 @@ _BLOCK = 1 << 20
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """Open an ordinary file for reading; decompress it where it begins as gzip does, whatever its name.
-
-    Raises InputError for what cannot be opened or read, a damaged or cut-off gzip file, and one that unfolds beyond
-    `RATIO_LIMIT`.
-    """
+    """Open an ordinary file; unfold it, up to `RATIO_LIMIT`, where it begins as gzip does, whatever its name."""
     try:
         with regular(path).open("rb") as file:
             compressed = file.read(len(_MAGIC)) == _MAGIC
@@ -73,11 +69,7 @@ DEPTH_LIMIT = 100
 
 
 def read_lines(path: Path, *, blank: bool = False) -> Iterator[tuple[Place, str]]:
-    """Stream the lines of a file without their ends (LF or CRLF) and without a leading BOM.
-
-    Blank lines are left out unless `blank` asks for them (inside a quoted CSV cell they are text). Raises InputError
-    when the file cannot be read, or holds bytes that are not UTF-8 (line and byte offset are named).
-    """
+    """Stream lines without their ends and a leading BOM; blank ones only with `blank` (they are text in a CSV cell)."""
     offset = 0
     with opened(path) as file:
         for number, raw in enumerate(iter(lambda: file.readline(LINE_LIMIT + 1), b""), start=1):
@@ -106,7 +98,8 @@ def parse_json(text: str, place: Place, field: str = "") -> Any:
     remedy = 'write a list as ["a", "b"]' if field else "correct or remove the line"
     try:
         value = _DECODER.decode(text)
-        _refuse_depth(value, text)
+        if text.count("[") + text.count("{") > DEPTH_LIMIT:
+            _refuse_depth(value)
     except json.JSONDecodeError as error:
         raise place.error(f"{subject} JSON ({error.msg} at column {error.colno}): {remedy}") from error
     except RecursionError as error:
@@ -125,10 +118,8 @@ def _refuse_constant(name: str) -> None:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)  # one for all lines: making it takes longer than reading
 
 
-def _refuse_depth(value: Any, text: str) -> None:
+def _refuse_depth(value: Any) -> None:
     """Raise RecursionError where the value is deeper than what is later written, copied and sent may be."""
-    if text.count("[") + text.count("{") <= DEPTH_LIMIT:
-        return
     level, depth = [value], 0
     while level:
         level = [inner for outer in level for inner in (outer.values() if isinstance(outer, dict) else outer)]
@@ -164,7 +155,7 @@ def read_json(path: Path, pairs: Callable[[list[tuple[str, Any]]], Any] | None =
     try:
         text = data.decode()
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=pairs)
-        _refuse_depth(value, text)
+        _refuse_depth(value)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise _not_utf8(Place(str(path), "line", line), error.start, bytes(data[:2])) from error
@@ -203,10 +194,7 @@ def refuse_columns(path: Path, names: Sequence[str]) -> None:
 
 
 def with_nested_values(record: Record, place: Place) -> Record:
-    """Parse a record's lists and objects, given as JSON text, and drop the fields that are empty cells.
-
-    An answer that only begins like a list, as "[sic]", stays as it is written.
-    """
+    """Parse lists and objects given as JSON text (not an answer such as "[sic]"); drop empty cells."""
     for name in _NESTED:
         value = record.get(name, "")
         if value == "":

@@ -8,7 +8,7 @@ https://github.com/StonyBrookNLP/musique.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -58,9 +58,7 @@ _MUSIQUE_FIELDS = _COMMON_FIELDS | {"paragraphs", "question_decomposition"}
 def read_hotpotqa(source: str, rows: Rows, corpus: CorpusBuilder | None = None) -> Parsed:
     """Pool the contexts into one corpus, or look them up in one that is given; what supporting facts name is gold.
 
-    `metadata` has `level` and whatever else the record has, with `supporting_facts` as [passage id, sentence] and
-    `context_ids` as the passages that came with the question. Raises InputError for a record of another shape (file,
-    record and field are named) and for gold titles that no context holds.
+    `metadata` has whatever else the record has, `supporting_facts` as [passage id, sentence], and `context_ids`.
     """
     corpus = CorpusBuilder() if corpus is None else corpus
     read = []  # all records first: a fact may name a passage of a later context
@@ -85,10 +83,7 @@ def read_hotpotqa(source: str, rows: Rows, corpus: CorpusBuilder | None = None) 
 
 
 def read_2wiki(source: str, rows: Rows, corpus: CorpusBuilder | None = None) -> Parsed:
-    """Read as HotpotQA, whose layout it shares; `metadata.evidences` holds (subject, relation, object) triples.
-
-    Raises InputError as `read_hotpotqa`; also for evidences that are not triples.
-    """
+    """Read as HotpotQA, whose layout it shares; `metadata.evidences` holds (subject, relation, object) triples."""
 
     def with_evidences() -> Iterator[tuple[Place, Record]]:
         for place, record in rows:
@@ -112,8 +107,7 @@ def read_musique(source: str, rows: Rows, corpus: CorpusBuilder | None = None) -
 
     The type is the id's hop pattern (`2hop`, `3hop1`, …). `metadata.decomposition` lists the single-hop questions with
     answer and passage id. A question marked unanswerable (MuSiQue-Full pairs each with an answerable twin of the same
-    id) has no complete evidence to find: its paragraphs join the corpus, the question is left out. Raises InputError
-    for a record of another shape; file, line and field are named.
+    id) has no complete evidence to find: its paragraphs join the corpus, the question is left out.
     """
     corpus = CorpusBuilder() if corpus is None else corpus
     read = ((place, record, _musique_question(record, place, corpus)) for place, record in rows)
@@ -169,14 +163,14 @@ def _index(value: object, place: Place, field: str) -> int:
     return value
 
 
-def _has(*fields: str, lacks: Sequence[str]) -> Callable[[Record], bool]:
-    return lambda record: record.keys() >= set(fields) and record.keys().isdisjoint(lacks)
-
-
-HOTPOTQA = Loader(_has("context", "question", lacks=["evidences", "paragraphs"]), read_hotpotqa)
-TWOWIKI = Loader(_has("context", "question", "evidences", lacks=["paragraphs"]), read_2wiki)
-MUSIQUE = Loader(_has("paragraphs", lacks=[]), read_musique)
-
+HOTPOTQA = Loader(
+    lambda record: {"context", "question"} <= record.keys() and not {"evidences", "paragraphs"} & record.keys(),
+    read_hotpotqa,
+)
+TWOWIKI = Loader(
+    lambda record: {"context", "question", "evidences"} <= record.keys() and "paragraphs" not in record, read_2wiki
+)
+MUSIQUE = Loader(lambda record: "paragraphs" in record, read_musique)
 
 BUILT_IN: Mapping[str, str] = {
     "hotpotqa": "hopbench.eval.benchmarks.formats:HOTPOTQA",
@@ -213,7 +207,6 @@ def detect(rows: Rows, source: str, format: str | None) -> tuple[Rows, Callable[
 
 
 def _format_of(source: str, record: Record) -> str | None:
-    """Return a record's format: a built-in one, else that of the only plug-in that accepts it."""
     for name in BUILT_IN:
         if loaders().get(name).detects(record):
             return name

@@ -73,10 +73,7 @@ def _config_splits(folder: Path, given: object) -> Splits:
 def read_parts(
     folder: Path, parts: Parts, format: str | None, *, need_questions: bool, mapped: Path | None
 ) -> tuple[str, Parsed]:
-    """Read the parts; return the split that was read (empty if it tells nothing about the set) and the content.
-
-    Raises InputError for a part that is missing, splits of which none can be chosen, and anything wrong in a file.
-    """
+    """Read the parts; return the split that was read (empty if it tells nothing about the set) and the content."""
     if RECORDS in parts:
         split = split_name(folder, parts[RECORDS], EVALUATION_SPLITS)
         rows, reader = detect(rows_of(parts[RECORDS][split]), str(folder), format)
@@ -101,12 +98,10 @@ def read_parts(
 
 
 def load_hub(name: str, format: str | None = None) -> tuple[str, Parsed]:
-    """Download (once) and read `owner/name[:config[:split]]`; returns a name for the benchmark and its content.
+    """Download (once) and read `owner/name[:config[:split]]`; return a name for the benchmark and its content.
 
     Without a split the evaluation split is taken: validation for records with contexts, test for BEIR judgements. The
-    name contains the split, from which `role_of` recognises training sets. Files are cached under
-    `HOPBENCH_HOME`/huggingface, or under HF_HOME where that is set. Raises InputError when the set cannot be reached,
-    does not exist, needs a config or split to be named, or fails validation.
+    name contains the split, from which `role_of` recognises training sets.
     """
     repository, _, rest = name.partition(":")
     config, _, split = rest.partition(":")
@@ -137,7 +132,7 @@ def _read_beir(hub: _Hub, configs: list[str], config: str, split: str) -> Parsed
 
 
 class _Hub:
-    """One repository read through `datasets`; each of its failures becomes an InputError with a plain message."""
+    """One repository read through `datasets`, whose failures become InputErrors."""
 
     def __init__(self, repository: str) -> None:
         self.repository = repository
@@ -158,7 +153,6 @@ class _Hub:
         return list(self._call(self._datasets.get_dataset_config_names, self.repository))
 
     def rows(self, config: str | None, split: str, preferred: tuple[str, ...]) -> tuple[Rows, str]:
-        """Return the rows of `split`, else of the first preferred or the only split, with that split's name."""
         splits = self._call(self._datasets.load_dataset, self.repository, config, cache_dir=self._cache)
         used = split or next((known for known in preferred if known in splits), "")
         if not used and len(splits) == 1:

@@ -115,19 +115,18 @@ def load_benchmark(
             parsed = benchmark.passages, read_question_file(questions, benchmark.passages)
             made = make_benchmark(benchmark.name, parsed, benchmark.folder)
             benchmark = replace(made, warnings=benchmark.warnings, omissions=benchmark.omissions)
-        blank = blank_ids(benchmark.passages)
-        remark("passages have neither title nor text", blank, "give them text, or remove them and their gold")
-    benchmark = _with_grade(benchmark, min_grade)
+        if blank := blank_ids(benchmark.passages):
+            remark("passages have neither title nor text", blank, "give them text, or remove them and their gold")
+    benchmark = benchmark if min_grade == 1 else _with_grade(benchmark, min_grade)
     if strict and benchmark.missing_gold:
         raise InputError(f"{benchmark.folder or benchmark.name}: {benchmark.missing_gold_words()}")
     return replace(benchmark, questions=benchmark.questions[:limit], findings=tuple(findings))
 
 
 def _with_grade(benchmark: Benchmark, lowest: int) -> Benchmark:
-    """Keep only gold of at least that grade; drop questions that then have none."""
     if lowest < 1:
         raise InputError(f"min_grade is {lowest}, must be at least 1: passages of grade 0 or less are not relevant")
-    if lowest == 1 or not any(question.gold for question in benchmark.questions):
+    if not any(question.gold for question in benchmark.questions):
         return benchmark
     highest = max(max(question.gold.gains.values(), default=0) for question in benchmark.questions)
     if lowest > highest:

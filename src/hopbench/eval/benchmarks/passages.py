@@ -73,10 +73,7 @@ def read_links(record: Record, place: Place) -> tuple[Link, ...]:
 
 
 def read_source(record: Record, place: Place) -> Source:
-    """Read a row's source from its own fields or its `metadata`, which takes precedence; ignore null and "".
-
-    Raises InputError for a value that is neither text nor a whole number, or is longer than `SOURCE_LIMIT`.
-    """
+    """Read a row's source from its own fields or its `metadata`, which takes precedence; ignore null and ""."""
     metadata = record.get("metadata")
     inner = metadata if isinstance(metadata, dict) else {}
     values = [inner.get(name, record.get(name)) for name in SOURCE_FIELDS]
@@ -104,8 +101,6 @@ def mapped_passages(files: Sequence[Path], folder: Path) -> MappedPassages:
     """Return passages from cached columns in `folder`; read the files and cache them on first use.
 
     Files and columns are read whole for their checksums: seconds per gigabyte, a tenth of reading the passages.
-    Raises InputError as `read_passages`, for files that are written while they are read, and for a folder that cannot
-    be written; another error of the project's where the disk is full.
     """
     source = str(files[0] if len(files) == 1 else files[0].parent)
     name = _content_digest(files)

@@ -62,10 +62,7 @@ class FileSet:
 
 
 def published_files(path: Path) -> FileSet | None:
-    """Find the data set that a folder holds or a file belongs to; among documents a corpus alone is none.
-
-    Raises InputError for a folder with several of which none is named.
-    """
+    """Find the data set that a folder holds or a file belongs to; among documents a corpus alone is none."""
     if not path.is_dir():
         return _raw_files(path) or _pair_of(path)
     found = _raw_files(path) or _only_pair(path)
@@ -97,10 +94,7 @@ def _raw_files(path: Path) -> FileSet | None:
 
 
 def read_raw_files(corpus: Path, questions: Path | None) -> Parsed:
-    """Read documents, each with its key as id and title, and questions with their supporting documents as gold.
-
-    Raises InputError for a file of another shape, a key twice, and supporting documents that the corpus lacks.
-    """
+    """Read documents, each with its key as id and title, and questions with their supporting documents as gold."""
     passages = tuple(_raw_passages(corpus))
     if not passages:
         raise InputError(f"{corpus}: the corpus is empty: it must hold at least one document")
@@ -166,8 +160,7 @@ def _only_pair(folder: Path) -> FileSet | None:
 def read_pair(corpus_file: Path, questions: Path | None) -> Parsed:
     """Read the passages of the corpus, and the questions with those of their paragraphs that support them as gold.
 
-    Questions are in MuSiQue's layout (`paragraphs`, or `contexts`), in HotpotQA's, or without any passages. Raises
-    InputError for a file of another shape, and for gold passages that the corpus lacks.
+    Questions are in MuSiQue's layout (`paragraphs`, or `contexts`), in HotpotQA's, or without any passages.
     """
     corpus = _pair_corpus(corpus_file)
     passages = corpus.passages(str(corpus_file))

@@ -41,11 +41,7 @@ _ITERATIONS = frozenset({"iter", "iteration", "q0"})  # in TREC's second column,
 
 
 def judgement_files(folder: Path) -> Sequence[Path]:
-    """Find a folder's judgements: `qrels/test.tsv`, else the only other `qrels/*.tsv`, else a split of other tables.
-
-    There are none without `qrels`. Raises InputError when `qrels` holds no judgements, or several TSV files of which
-    none is `test.tsv`.
-    """
+    """Find judgements: `qrels/test.tsv`, else the only other `qrels/*.tsv`, else a split of other tables, else none."""
     place = folder / "qrels"
     if not place.exists():
         return ()
@@ -73,11 +69,7 @@ class Judgement(NamedTuple):
 
 
 def read_qrels(path: Path) -> Iterator[Judgement]:
-    """Yield the judgements of a file, each pair of question and passage once.
-
-    A pair judged twice with different grades is refused; the same line twice counts once. Of TREC's four columns, which
-    spaces or tabs part, the second (the iteration) is not read.
-    """
+    """Yield the judgements of a file, each pair of question and passage once; TREC's iterations are not read."""
     known: dict[tuple[str, str], Judgement] = {}
     for number, (place, line) in enumerate(read_lines(path)):
         cells = line.split("\t")
@@ -104,7 +96,6 @@ def read_qrels(path: Path) -> Iterator[Judgement]:
 
 
 def _is_heading(cells: list[str], place: Place) -> bool:
-    """Whether a file's first line names its columns; refuse names other than `_HEADINGS`."""
     try:
         float(cells[-1])
     except ValueError:
@@ -262,9 +253,6 @@ def read_question_file(path: Path, passages: Sequence[Passage]) -> tuple[Benchma
 
     `gold` is a list of passages, or of lists: alternative sets, each of them full evidence. Where some have gold, those
     that have none are left out, as in BEIR; where none has, all are kept.
-
-    Raises InputError for the first thing that is wrong, with file, line and field; also for a field `gold` that names
-    passages beyond `passages`.
     """
     known = ids_of(passages)
     files = judgement_files(path.parent)
@@ -288,11 +276,7 @@ def attach_gold(
     judgements: Iterable[Judgement],
     known: Iterable[str],
 ) -> tuple[BenchmarkQuestion, ...]:
-    """Give each question its gold passages and all grades.
-
-    Passages beyond the `known` ids stay gold, which nothing finds (`Benchmark.missing_gold`). Raises InputError, with a
-    count and the first few, when judgements name unknown questions or no known passage; also when there is no gold.
-    """
+    """Give each question its gold and all grades; passages beyond the `known` ids stay gold, which nothing finds."""
     grades: dict[str, dict[str, int]] = {question.id: {} for question in questions}
     passages: dict[str, Place] = {}
     lost_questions = []
@@ -303,8 +287,9 @@ def attach_gold(
                 passages.setdefault(passage_id, place)
         elif grade > 0:
             lost_questions.append((question_id, place))
-    remedy = "Add the questions or remove the lines."
-    refuse_unknown(source, "question id", "among the questions", remedy, lost_questions, grades)
+    if lost_questions:
+        remedy = "Add the questions or remove the lines."
+        refuse_unknown(source, "question id", "among the questions", remedy, lost_questions, grades)
     if not passages:
         raise InputError(
             f"{source}: no line has a score above 0, so no question has gold: correct it or remove the file"

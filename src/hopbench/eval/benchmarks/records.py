@@ -40,8 +40,8 @@ def layout_ending(path: Path) -> str:
 def read_records(path: Path) -> Iterator[tuple[Place, Record]]:
     """Yield the records of a JSONL, JSON array, CSV, TSV, Parquet or Arrow file; text files may be gzip files.
 
-    Tables are recognised by the file's ending, a JSON array by its first character, whatever the ending. The first line
-    of a CSV or TSV names the fields; the place of a record that spans several lines is its last one.
+    Tables are recognised by the file's ending, a JSON array by its first character. The place of a CSV record that
+    spans several lines is its last one.
     """
     ending = layout_ending(path)
     if ending in COLUMNAR:
@@ -87,7 +87,7 @@ def _read_delimited(path: Path, usual: str) -> Iterator[tuple[Place, Record]]:
 
 
 def _delimiter(header: str, usual: str) -> str:
-    """Choose the delimiter of the header: comma, semicolon or tab, whichever gives the most known column names."""
+    """Choose comma, semicolon or tab, whichever gives the most known column names."""
 
     def known(delimiter: str) -> int:
         cells = next(_rows(csv.reader([header], delimiter=delimiter)), [])

@@ -36,10 +36,7 @@ _GZIP = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class RunFile:
-    """Rankings by question id, the file's format, and the SHA-256 of its bytes.
-
-    `ties` are the passages with the score of the one before them.
-    """
+    """Rankings by question id, the file's format and SHA-256; `ties` are passages scored as the one before them."""
 
     rankings: Mapping[str, Answer]
     form: str
@@ -53,11 +50,7 @@ def load_run(path: str | Path) -> dict[str, list[str]]:
 
 
 def load_rankings(path: str | Path) -> RunFile:
-    """Read the rankings of a TREC run or of a JSON file of rankings or scores, whatever its name.
-
-    Raises InputError for an empty file, a question or a passage of a ranking twice, or a field of the wrong type; it
-    names file, line and field.
-    """
+    """Read the rankings of a TREC run or of a JSON file of rankings or scores, whatever its name."""
     path = Path(path)
     first = first_character(path)
     if first not in {"{", "["}:
@@ -88,7 +81,6 @@ def _single(scores: Sequence[float]) -> NDArray[np.float32]:
 
 
 def _number(value: object, place: Place, what: str) -> float:
-    """Return a finite number; `what` begins the message where it is none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise place.error(f"{what} {kind(value)}, must be a number")
     try:

@@ -31,7 +31,6 @@ Faults = list[str]
 
 @contextmanager
 def _noting(faults: Faults) -> Iterator[None]:
-    """Add an InputError's message to the faults, and go on."""
     try:
         yield
     except InputError as error:
@@ -39,7 +38,6 @@ def _noting(faults: Faults) -> Iterator[None]:
 
 
 def _each(items: Iterable[Item], faults: Faults) -> Iterator[Item]:
-    """Yield the items up to the first fault, which is noted."""
     with _noting(faults):
         yield from items
 
@@ -88,7 +86,6 @@ def _is_read_whole(folder: Path) -> bool:
 
 
 def _ids(path: Path, what: str, faults: Faults) -> set[str]:
-    """Collect the ids of a table's rows; note what is wrong with each row."""
     seen: dict[str, Place] = {}
     read = read_passage if what == "passage" else read_question
     for place, record in _rows(path, faults):
@@ -122,10 +119,7 @@ WORDS: dict[Need, str] = {
 
 
 class Use(NamedTuple):
-    """A metric or command: what it needs of data and flags, of how many questions the data set has that, and a note.
-
-    A command works where it has it of any.
-    """
+    """A metric or command: its needs, the count of questions that meet them (a command works with any), and a note."""
 
     name: str
     needs: tuple[str, ...]
@@ -198,10 +192,7 @@ class Checked:
 
 
 def check_data(dataset: str, questions: Path | None = None) -> Checked:
-    """Check a data set, with or without questions; of one that cannot be loaded, list all that stops it.
-
-    Raises InputError when there is nothing to look at: an unknown name, or a path where nothing is.
-    """
+    """Check a data set, with or without questions; of one that cannot be loaded, list all that stops it."""
     try:
         benchmark = load_benchmark(dataset, questions=questions, need_questions=False)
     except InputError as error:

@@ -142,7 +142,6 @@ def _corpus(benchmark: Benchmark) -> Iterator[Finding]:
 
 
 def _left_out(benchmark: Benchmark, questions: Path | None) -> Iterator[Finding]:
-    """Find questions of the file that have no gold while others have."""
     file = questions or (find_table(benchmark.folder, "queries") if benchmark.folder else None)
     if file is None or not benchmark.questions:
         return

@@ -185,7 +185,6 @@ class Drafts:
         return next((one for one in drafts if one is not None and not self._evidence.same_passage(one.gold)), None)
 
     def _chain(self, type: str, hops: int) -> Draft | None:
-        """A question about the end of a path of so many steps."""
         first = self._steps.first()
         path = [first] if first else []
         while path and len(path) < hops:
@@ -216,10 +215,7 @@ class Drafts:
         return Draft(type, gold, tuple(path), parts, unsaid, answer, (clue.chunk, clue.sentence))
 
     def _asked(self, step: Step, banned: frozenset[str]) -> tuple[str, Clue, Clue, str] | None:
-        """First words, the clue about the answer, a name that stands with it, and the answer, of a path's last passage.
-
-        None where no sentence names anything.
-        """
+        """Opening, clue about the answer, a name near it, and the answer; None where no sentence names anything."""
         evidence, rng = self._evidence, self._rng
         if step.met is not None:
             sentences = [step.met.sentence]
@@ -246,7 +242,6 @@ class Drafts:
         return None
 
     def _opening(self, answer: Sequence[Token]) -> str:
-        """When, How many, or a word that leaves it open."""
         if any(word.folded in _MONTHS or _YEAR.fullmatch(word.text) for word in answer):
             return "When"
         return "How many" if answer[0].text[0].isdigit() else self._rng.choice(_OPEN)
@@ -299,7 +294,6 @@ class Drafts:
         return [chunk for chunks in self._evidence.chunks_of_kind.values() for chunk in chunks]
 
     def _comparison(self) -> Draft | None:
-        """Two things of one kind, both named."""
         evidence, rng = self._evidence, self._rng
         if not self._compared:
             return None
@@ -318,7 +312,6 @@ class Drafts:
         return Draft("comparison", (first, second), (), rng.choice(forms), frozenset(), "", (first, 1))
 
     def _common(self, first: int, second: int, banned: frozenset[str]) -> Clue:
-        """What the first sentences of two passages have in common."""
         words = [
             self._evidence.words(chunk, 1) if len(self._evidence.sentences(chunk)) > 1 else []
             for chunk in (first, second)
@@ -339,7 +332,6 @@ class Drafts:
         return {pair: numbers for pair, numbers in groups.items() if len(numbers) > 1}
 
     def _bridge_comparison(self) -> Draft | None:
-        """Two things of one kind, both named, compared by what each leads to."""
         evidence, rng = self._evidence, self._rng
         if not self._by_kinds:
             return None

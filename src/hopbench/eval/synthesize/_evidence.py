@@ -132,7 +132,6 @@ class Evidence:
 
     @cached_property
     def _passage(self) -> Numbers:
-        """The number of each chunk's passage."""
         known: dict[str, int] = {}
         return np.array([known.setdefault(chunk.passage_id, len(known)) for chunk in self.chunks], np.int64)
 

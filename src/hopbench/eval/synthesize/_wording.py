@@ -66,7 +66,6 @@ class NearWords:
 
     @cached_property
     def _vocabulary(self) -> list[str]:
-        """Common words in lower case, the most frequent first."""
         size = len(self._words.vocabulary)
         capitals = np.bincount(self._words.numbers, weights=self._words.capital, minlength=size)
         all_ = np.bincount(self._words.numbers, minlength=size)

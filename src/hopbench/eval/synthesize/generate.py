@@ -127,10 +127,7 @@ class Quota:
 
 
 def answered_by_one(searched: Searched, evidence: Evidence) -> bool:
-    """Whether one passage, of the evidence or of BM25's first ten, has the answer and what the question says.
-
-    Of two things compared, a passage that names both with all that is said of them would do.
-    """
+    """Whether one passage, of the evidence or of BM25's first ten, has the answer and what the question says."""
     said = frozenset(folded_words(searched.wording.text)) - STOP_WORDS
     vocabulary = evidence.corpus.words.vocabulary
     weight = {word: evidence.idf(word) for word in sorted(said) if word in vocabulary}
@@ -243,7 +240,6 @@ class Making:
         self.questions.append(each)
 
     def _drafts(self, name: str, count: int) -> Iterator[Draft]:
-        """Draw drafts of a type, each path once."""
         for _ in range(MIN_DRAWS + count * (DRAWS if self._recipe.half is None else HALF_DRAWS)):
             if count == 0:
                 return
@@ -278,10 +274,7 @@ class Generator:
         self._near = NearWords(self.evidence.corpus.words)
 
     def make(self, recipe: Recipe, progress: Callable[[int, int], None] = lambda done, all_: None) -> Made:
-        """Make the recipe's questions, or fewer where the corpus does not yield them.
-
-        Raises InputError where no two passages are joined by anything, or no question is left.
-        """
+        """Make the recipe's questions, or fewer; raise InputError where the corpus yields none."""
         making = Making(self.evidence, self._near, recipe)
         possible = making.possible(recipe.types)
         if not possible:

@@ -142,7 +142,6 @@ def _unanswered(
     contexts: Callable[[Draft], Sequence[str]],
     dropped: Counter[str],
 ) -> list[Wording]:
-    """Drop the wordings that the model can answer from one of the contexts; a call that failed answers nothing."""
     form = wire_schema(_ANSWER, llm.endpoint.base_url)
     numbers: list[int] = []
     calls: list[Call] = []
@@ -168,8 +167,7 @@ def ragas_questions(
 ) -> tuple[list[BenchmarkQuestion], Mapping[str, int]]:
     """Let RAGAS ask about the evidence of `drafts`; return the questions, and how many were left out and why.
 
-    Types are RAGAS's own synthesizers; gold passages are those whose text its reference contexts are. Raises
-    IncompleteError where RAGAS ends without questions; finished calls are in the cache.
+    Types are RAGAS's own synthesizers; gold passages are those whose text its reference contexts are.
     """
     rows = dict.fromkeys(chunk for each in drafts for chunk in each.wording.draft.gold)
     chunks = [evidence.chunks[row] for row in rows]
@@ -251,7 +249,6 @@ def _transforms(model: Any, embeddings: Any) -> list[Any]:
 def _questions(
     samples: Sequence[Any], chunks: Sequence[Chunk], count: int
 ) -> tuple[list[BenchmarkQuestion], Mapping[str, int]]:
-    """The samples with a question and known contexts, each question once."""
     by_content = {chunk.content.strip(): chunk.passage_id for chunk in chunks}
     dropped: Counter[str] = Counter()
     found: dict[str, BenchmarkQuestion] = {}

@@ -62,10 +62,7 @@ class Agreement:
 
 
 def agreement(real: Mapping[str, Floats], synthetic: Mapping[str, Floats]) -> Agreement:
-    """Compare the all_gold@10 of the same labels, each (questions,), on real and on synthetic questions.
-
-    Raises InputError for fewer than two labels, or labels that only one of the two has.
-    """
+    """Compare the all_gold@10 of the same labels, each (questions,), on real and on synthetic questions."""
     from scipy.stats import kendalltau
 
     if set(real) != set(synthetic) or len(real) < 2:

@@ -122,10 +122,7 @@ def synthetic_name(corpus: Benchmark) -> str:
 def write_synthetic(
     folder: Path, benchmark: Benchmark, provenances: Sequence[Mapping[str, Any]], origin: Origin
 ) -> None:
-    """Write corpus, questions, qrels, provenance (a row per question) and card.
-
-    Raises InputError where the folder holds something.
-    """
+    """Write corpus, questions, qrels, provenance (a row per question) and card."""
     write_benchmark(benchmark, folder)
     rows = ({"_id": question.id, **row} for question, row in zip(benchmark.questions, provenances, strict=True))
     write_atomically(folder / PROVENANCE, json_lines(rows))

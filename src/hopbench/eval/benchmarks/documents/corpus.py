@@ -56,7 +56,6 @@ def read_plain(text: str) -> Document:
 
 
 def _read_text(parse: Callable[[str], Document], declared: Callable[[bytes], str] | None, path: Path) -> Document:
-    """Decode and parse a text file; `declared` finds the encoding that it names itself."""
     content = read_bytes(path, TEXT_LIMIT)
     text, encoding = decode(content, declared(content) if declared else "")
     return replace(parse(text.removeprefix("\ufeff")), encoding=encoding)
@@ -166,11 +165,7 @@ def _read(reader: Reader, path: Path) -> Document:
 
 
 def _documents(folder: Path, left_out: list[str], other: Counter[str]) -> dict[str, Path]:
-    """Find all documents below `folder`: path as ids name it → file, in the order of the paths.
-
-    What cannot be read is added to `left_out`, the endings of other files to `other`. A file is read once, however many
-    links lead to it.
-    """
+    """Path as ids name it → file, in the order of the paths; a file is read once, however many links lead to it."""
     found: dict[str, Path] = {}
     seen: set[tuple[int, int]] = set()
     for name, path in _files(folder, left_out):
@@ -193,7 +188,6 @@ def _documents(folder: Path, left_out: list[str], other: Counter[str]) -> dict[s
 
 
 def _fault_of(path: str) -> str:
-    """Why a path can name no passage; empty where it can."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -206,9 +200,7 @@ def _fault_of(path: str) -> str:
 def _files(folder: Path, left_out: list[str]) -> Iterator[tuple[str, Path]]:
     """Yield the files below the folder with their paths in it, those of links last; each real folder is entered once.
 
-    Names that begin with a dot are passed over, and so is `qrels`. A link counts where it leads to something inside the
-    folder; one that leads elsewhere is left out, as files of others could be meant by it. Raises InputError when the
-    folder itself cannot be listed.
+    Hidden names and `qrels` are passed over. Links out of the folder are left out: they could lead to files of others.
     """
     real = folder.resolve()
     entered = {_identity(real)}

@@ -123,7 +123,6 @@ _NO_TEXT = "is binary, not text: give it the ending of what it is, or move it ou
 
 
 def _readable(text: str) -> str:
-    """Blank control characters; refuse a text with so many that it is none."""
     marks = len(_CONTROL.findall(text))
     if "\0" in text or marks * 20 > len(text):
         raise UnreadableError(_NO_TEXT)

@@ -104,8 +104,6 @@ def _parser() -> MarkdownIt:
 
 
 class _Source:
-    """A Markdown text as events, as if it were the page that it stands for."""
-
     def __init__(self, text: str) -> None:
         self._parser, self._known, self._used = _parser(), dict[str, Any](), set[str]()
         self._tokens = self._parser.parse(text, self._known)
@@ -114,7 +112,6 @@ class _Source:
             raise UnreadableError(f"nests lists or quotes over {NESTING_LIMIT} levels deep: write it flatter")
 
     def events(self) -> Iterator[Event]:
-        """Yield the events in reading order."""
         cells = 0
         row: Token | None = None
         for token, after in zip_longest(self._tokens, self._tokens[1:]):

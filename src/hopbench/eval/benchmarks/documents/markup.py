@@ -365,7 +365,7 @@ class Page:
             self._link = None
 
     def _measure(self) -> int:
-        """How many characters the open block has so far, white space not counted."""
+        """Count the characters of the open block so far, white space not counted."""
         self._size += size("".join(self._texts[self._measured :]))
         self._measured = len(self._texts)
         return self._size

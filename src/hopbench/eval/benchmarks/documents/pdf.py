@@ -25,10 +25,7 @@ AGAIN = "export or download it again"
 
 
 def read_pdf(path: Path) -> Document:
-    """Read the pages with text, each under the bookmark in which it lies; the title is that of the metadata.
-
-    Raises UnreadableError for a file that is damaged, needs a password, or has no text on any page.
-    """
+    """Read the pages with text, each under the bookmark in which it lies; the title is that of the metadata."""
     from pypdf import PdfReader
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # its warnings about repairs are of no use to a user
@@ -87,7 +84,7 @@ def _read(reader: PdfReader) -> Document:
 
 
 def _annotations(reader: PdfReader) -> tuple[Omission, ...]:
-    """Count what is on the pages but not in their text: values of form fields, and comments."""
+    """Count the values of form fields and the comments, which are not in the text of the pages."""
     fields, _ = _tried(reader.get_form_text_fields)
     notes, _ = _tried(
         lambda: [one.get_object().get("/Contents") for page in reader.pages for one in page.annotations or ()]
@@ -110,7 +107,6 @@ def _tried(read: Callable[[], T]) -> tuple[T | None, str]:
 
 
 def _paragraphs(text: str) -> tuple[str, ...]:
-    """The page's paragraphs, with words joined that were hyphenated at the end of a line."""
     plain = _SURROGATE.sub(" ", text).replace("\r\n", "\n").replace("\0", " ")
     whole = (" ".join(part.split()) for part in _BLANK.split(_HYPHEN.sub("", plain)))
     return tuple(filter(None, whole))
