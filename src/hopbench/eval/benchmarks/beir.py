@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from hopbench.eval.benchmarks.files import GZIP, read_lines
-from hopbench.eval.benchmarks.passages import mapped_passages, read_passages
+from hopbench.eval.benchmarks.passages import corpus_passages
 from hopbench.eval.benchmarks.questions import GOLD_FIELD, judgement_files, read_question_file
-from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.files import write_atomically
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, Role
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
@@ -50,10 +49,7 @@ def read_folder(folder: Path, *, need_questions: bool = True, mapped: Path | Non
     if queries is None and need_questions:
         raise missing_questions(folder)
     judgement_files(folder)  # fail on bad judgements before reading a long corpus
-    if mapped is not None:
-        passages: Sequence[Passage] = mapped_passages([corpus], mapped)
-    else:
-        passages = tuple(read_passages(str(corpus), read_records(corpus)))
+    passages = corpus_passages(str(corpus), [corpus], mapped)
     return passages, read_question_file(queries, passages) if queries else ()
 
 

@@ -12,6 +12,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -70,21 +71,21 @@ DEPTH_LIMIT = 100
 
 def read_lines(path: Path, *, blank: bool = False) -> Iterator[tuple[Place, str]]:
     """Stream lines without their ends and a leading BOM; blank ones only with `blank` (they are text in a CSV cell)."""
-    offset = 0
+    offset, place_of = 0, partial(Place, str(path), "line")
     with opened(path) as file:
         for number, raw in enumerate(iter(lambda: file.readline(LINE_LIMIT + 1), b""), start=1):
-            place = Place(str(path), "line", number)
             if len(raw) > LINE_LIMIT:
-                raise place.error(f"over {LINE_LIMIT:,} bytes long, which is the limit: write a record on each line")
+                problem = f"over {LINE_LIMIT:,} bytes long, which is the limit: write a record on each line"
+                raise place_of(number).error(problem)
             line = raw.removeprefix(_BOM) if number == 1 else raw
             try:
                 text = line.decode().rstrip("\r\n")
             except UnicodeDecodeError as error:
                 at = offset + error.start + len(raw) - len(line)
-                raise _not_utf8(place, at, raw[:2]) from error
+                raise _not_utf8(place_of(number), at, raw[:2]) from error
             offset += len(raw)
             if blank or (text and not text.isspace()):
-                yield place, text
+                yield place_of(number), text
 
 
 def _not_utf8(place: Place, offset: int, start: bytes) -> InputError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from hopbench.eval.benchmarks.beir import Parsed, missing_questions, read_card
 from hopbench.eval.benchmarks.fields import Place, Rows
 from hopbench.eval.benchmarks.files import with_nested_values
 from hopbench.eval.benchmarks.formats import detect
-from hopbench.eval.benchmarks.passages import mapped_passages, read_passages
+from hopbench.eval.benchmarks.passages import corpus_passages, read_passages
 from hopbench.eval.benchmarks.questions import attach_gold, read_judgements, read_query_rows, read_questions_with_gold
 from hopbench.eval.benchmarks.records import (
     EVALUATION_SPLITS,
@@ -29,7 +29,6 @@ from hopbench.eval.benchmarks.records import (
 )
 from hopbench.retrieval.corpus import ids_of
 from hopbench.retrieval.support.errors import InputError
-from hopbench.retrieval.types import Passage
 
 CORPUS, QUERIES = "corpus", "queries"
 JUDGED = ("qrels", "default", "data")
@@ -81,10 +80,7 @@ def read_parts(
     judged = next((name for name in JUDGED if name in parts), None)
     split = split_name(folder / judged, parts[judged], GOLD_SPLITS) if judged else ""
     corpus = chosen_split(folder / CORPUS, parts[CORPUS], (split,))
-    if mapped is not None:
-        passages: Sequence[Passage] = mapped_passages(corpus, mapped)
-    else:
-        passages = tuple(read_passages(str(folder / CORPUS), rows_of(corpus)))
+    passages = corpus_passages(str(folder / CORPUS), corpus, mapped)
     if QUERIES not in parts:
         if need_questions:
             raise missing_questions(folder)

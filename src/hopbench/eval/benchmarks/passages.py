@@ -97,12 +97,13 @@ def read_source(record: Record, place: Place) -> Source:
     return Source(number, document_id, document_name)
 
 
-def mapped_passages(files: Sequence[Path], folder: Path) -> MappedPassages:
-    """Return passages from cached columns in `folder`; read the files and cache them on first use.
+def corpus_passages(source: str, files: Sequence[Path], mapped: Path | None) -> Sequence[Passage]:
+    """Read the passages of files; with `mapped` they are columns cached there, made on first use.
 
     Files and columns are read whole for their checksums: seconds per gigabyte, a tenth of reading the passages.
     """
-    source = str(files[0] if len(files) == 1 else files[0].parent)
+    if mapped is None:
+        return tuple(read_passages(source, rows_of(files)))
     name = _content_digest(files)
 
     def write(place: Path) -> None:
@@ -111,11 +112,11 @@ def mapped_passages(files: Sequence[Path], folder: Path) -> MappedPassages:
             raise InputError(f"{source}: was written to while it was read: run the command again when it is complete")
 
     try:
-        return kept(folder / name, FORMAT, write, MappedPassages, content=True)
+        return kept(mapped / name, FORMAT, write, MappedPassages, content=True)
     except OSError as error:  # the folder's: errors of the corpus come from its readers as InputError
-        if (lacking := exhausted(error, folder)) is not None:
+        if (lacking := exhausted(error, mapped)) is not None:
             raise lacking from error
-        raise InputError(f"cannot write {folder}: {error}. Set HOPBENCH_HOME to another folder") from error
+        raise InputError(f"cannot write {mapped}: {error}. Set HOPBENCH_HOME to another folder") from error
 
 
 def _content_digest(files: Sequence[Path]) -> str:

@@ -218,7 +218,7 @@ def _files(folder: Path, left_out: list[str]) -> Iterator[tuple[str, Path]]:
         if not waiting:
             path = links.pop(0)
             if path.is_file():
-                yield str(path.relative_to(folder)), path
+                yield path.relative_to(folder).as_posix(), path
             elif path.is_dir() and (key := _identity(path)) not in entered:
                 entered.add(key)
                 waiting.append(path)
@@ -233,7 +233,7 @@ def _files(folder: Path, left_out: list[str]) -> Iterator[tuple[str, Path]]:
                 if path.is_symlink() or path.is_dir():
                     continue
                 if path.is_file():
-                    yield str(path.relative_to(folder)), path
+                    yield path.relative_to(folder).as_posix(), path
                 elif path.suffix.lower() in READERS:
                     name = path.relative_to(folder)
                     left_out.append(f"{name}: is no ordinary file: write what it should give into a file")
