@@ -185,12 +185,12 @@ def _gold(benchmark: Benchmark) -> Iterator[Finding]:
     yield from _finding(
         "questions have a gold set that contains another", wide, "remove the larger set: the smaller one is enough"
     )
-    texts = {p.id: f"{p.title} {p.text}" for p in benchmark.passages}
+    passages = {p.id: p for p in benchmark.passages}
     lost = []
     for question in benchmark.questions:
         answers = scorable_answers(question.answers)
-        gold = [texts[one] for one in question.gold if one in texts]
-        if answers and question.gold and not any(contains_answer(text, answers) for text in gold):
+        gold = [passages[one] for one in question.gold if one in passages]
+        if answers and question.gold and not any(contains_answer(f"{p.title} {p.text}", answers) for p in gold):
             lost.append(question.id)
     remedy = "check gold and spelling, or add answer_aliases: has_answer counts words as they are written"
     yield from _finding("answers stand in none of their gold passages", lost, remedy)

@@ -58,7 +58,6 @@ class Step(NamedTuple):
 
     @property
     def entity(self) -> int:
-        """The bridge."""
         return self.source.entity
 
 
@@ -80,12 +79,10 @@ class Draft:
 
     @property
     def clues(self) -> list[Clue]:
-        """The parts that quote."""
         return [part for part in self.parts if isinstance(part, Clue)]
 
 
 def content(words: list[Token], banned: frozenset[str]) -> list[Token]:
-    """Select the content words that are not banned."""
     unwanted = banned | STOP_WORDS
     return [word for word in words if len(word.folded) >= MIN_LETTERS and word.folded not in unwanted]
 
@@ -96,20 +93,16 @@ def lower_case(words: list[Token], banned: frozenset[str]) -> tuple[Token, ...]:
 
 
 def around(evidence: Evidence, mention: Mention, banned: frozenset[str], role: str = "relation") -> Clue:
-    """Collect the words around a mention."""
     words = evidence.words(mention.chunk, mention.sentence)
     near = words[max(0, mention.start - BEFORE) : mention.start] + words[mention.end : mention.end + AFTER]
     return Clue(role, mention.chunk, mention.sentence, lower_case(near, banned))
 
 
 class Steps:
-    """Steps of paths; equal seeds give equal steps."""
-
     def __init__(self, evidence: Evidence, rng: Random) -> None:
         self._evidence, self._rng = evidence, rng
 
     def first(self) -> Step | None:
-        """Draw a first step; None where the draw fails."""
         if self._linked and (not len(self._rare) or self._rng.random() >= SHARED_STEP):
             return self._over_title(self._evidence.links_from(self._rng.choice(self._linked)))
         return self.over_shared()
@@ -167,8 +160,6 @@ def name_spans(words: Sequence[Token]) -> list[tuple[int, int]]:
 
 
 class Drafts:
-    """Drafts of questions from a corpus; equal seeds give equal drafts."""
-
     def __init__(self, evidence: Evidence, rng: Random) -> None:
         self._evidence, self._rng, self._steps = evidence, rng, Steps(evidence, rng)
         self._makers: Mapping[str, Callable[[], Draft | None]] = {

@@ -72,12 +72,10 @@ class Evidence:
 
     @classmethod
     def of(cls, index: Index) -> Evidence:
-        """Read names and mentions from the index's graph."""
         return cls(index, *corpus_index(Batch(index, []), Counters()))
 
     @property
     def chunks(self) -> Sequence[Chunk]:
-        """The chunks, in the order of the index."""
         return self.index.chunks
 
     @cached_property
@@ -93,14 +91,12 @@ class Evidence:
         return np.searchsorted(self.corpus.mentions.chunk[self.links], np.arange(len(self.chunks) + 1))
 
     def link(self, number: int) -> Link:
-        """A link by its mention's number."""
         mentions = self.corpus.mentions
         entity = mentions.entity[number]
         titled = mentions.titled[mentions.titled_by[entity] : mentions.titled_by[entity + 1]]
         return Link(self.mention(number), tuple(titled.tolist()))
 
     def links_from(self, chunk: int) -> list[Link]:
-        """The links that leave a chunk."""
         return [self.link(int(number)) for number in self.links[self.links_of[chunk] : self.links_of[chunk + 1]]]
 
     def shared(self, most: int) -> Numbers:
@@ -112,13 +108,11 @@ class Evidence:
         return np.flatnonzero((count >= 2) & (count <= most))
 
     def mentions_of(self, entity: int) -> list[Mention]:
-        """The mentions of an entity in texts."""
         mentions = self.corpus.mentions
         numbers = mentions.by_entity[mentions.of_entity[entity] : mentions.of_entity[entity + 1]]
         return [self.mention(int(number)) for number in numbers if self._in_text[number]]
 
     def mention(self, number: int) -> Mention:
-        """A mention by its number."""
         mentions, words = self.corpus.mentions, self.corpus.words
         chunk, sentence = int(mentions.chunk[number]), int(self.corpus.texts.sentence[number])
         start = int(mentions.start[number] - words.sentence_start[sentence])
@@ -145,7 +139,6 @@ class Evidence:
         return self._read.get(("text", chunk), lambda: [one.title, *sentences(one.text)])
 
     def words(self, chunk: int, sentence: int) -> list[Token]:
-        """The words of a sentence."""
         units = list if self.linker.language.english else unit_tokens  # by which the corpus counts places
         split: list[list[Token]] = self._read.get(
             ("words", chunk), lambda: [units(tokens(each)) for each in self.sentences(chunk)]
@@ -153,7 +146,6 @@ class Evidence:
         return split[sentence]
 
     def content_words(self, chunk: int) -> frozenset[str]:
-        """The folded words of a chunk with its title."""
         words: frozenset[str] = self._read.get(
             ("content", chunk), lambda: frozenset(folded_words(self.chunks[chunk].content))
         )
@@ -191,7 +183,6 @@ class Evidence:
         return frozenset(word for name in names for word in name) - STOP_WORDS
 
     def name(self, entity: int) -> str:
-        """An entity's name."""
         return self.linker.name_of[self.corpus.graph.entities[entity]]
 
     def idf(self, word: str) -> float:
@@ -215,7 +206,6 @@ class Evidence:
 
     @cached_property
     def chunks_of_kind(self) -> Mapping[str, Sequence[int]]:
-        """Kind → its chunks."""
         result: dict[str, list[int]] = {}
         for row, kind in self.kinds.items():
             result.setdefault(kind, []).append(row)

@@ -172,55 +172,41 @@ def ragas_questions(
     rows = dict.fromkeys(chunk for each in drafts for chunk in each.wording.draft.gold)
     chunks = [evidence.chunks[row] for row in rows]
     import_untracked()
-    with calling(purpose=PURPOSE, version=f"seed {seed}"), _quiet(), _seeded(seed):
+    from ragas.testset import TestsetGenerator
+
+    with calling(purpose=PURPOSE, version=f"seed {seed}"), _seeded_and_quiet(seed):
         try:
-            samples = _generated(llm, embedder, chunks, count)
+            model, embeddings = ragas_llm(ModelAsker(llm, LIMITS["full"])), ragas_embeddings(embedder)
+            model.is_async = embeddings.is_async = True
+            generator = TestsetGenerator(llm=model, embedding_model=embeddings)
+            contents, transforms = [chunk.content for chunk in chunks], _transforms(model, embeddings)
+            samples = generator.generate_with_chunks(contents, count, transforms, raise_exceptions=False).samples
         except Exception as error:  # RAGAS raises whatever its parts do
             raise IncompleteError(
                 f"--by ragas: RAGAS's generator ended with {type(error).__name__}: {error}. Finished calls are kept: "
                 "try again, with a stronger model, or leave --by out"
             ) from error
-    return _questions(samples, chunks, count)
+    return _questions(list(samples), chunks, count)
 
 
 @contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """Seed the generators of `random` and NumPy, from which RAGAS draws; the process's own states are restored."""
-    states = random.getstate(), np.random.get_state()
+def _seeded_and_quiet(seed: int) -> Iterator[None]:
+    """Seed the generators of `random` and NumPy, from which RAGAS draws, and silence its bars and hints for a while."""
+    from ragas import utils
+
+    logger, bar = logging.getLogger("ragas"), utils.tqdm
+    level, states = logger.level, (random.getstate(), np.random.get_state())
+    utils.tqdm = lambda **given: bar(**{**given, "disable": True})
+    logger.setLevel(logging.ERROR)
     random.seed(seed)
     np.random.seed(seed)
     try:
         yield
     finally:
-        random.setstate(states[0])
-        np.random.set_state(states[1])
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence RAGAS's progress bars and its line for each passage too short for a summary; errors are shown."""
-    from ragas import utils
-
-    logger, bar = logging.getLogger("ragas"), utils.tqdm
-    level = logger.level
-    utils.tqdm = lambda **given: bar(**{**given, "disable": True})
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
         utils.tqdm = bar
         logger.setLevel(level)
-
-
-def _generated(llm: LLM, embedder: Embedder, chunks: Sequence[Chunk], count: int) -> list[Any]:
-    from ragas.testset import TestsetGenerator
-
-    model, embeddings = ragas_llm(ModelAsker(llm, LIMITS["full"])), ragas_embeddings(embedder)
-    model.is_async = embeddings.is_async = True
-    generator = TestsetGenerator(llm=model, embedding_model=embeddings)
-    contents = [chunk.content for chunk in chunks]
-    made = generator.generate_with_chunks(contents, count, _transforms(model, embeddings), raise_exceptions=False)
-    return list(made.samples)
+        random.setstate(states[0])
+        np.random.set_state(states[1])
 
 
 def _transforms(model: Any, embeddings: Any) -> list[Any]:
