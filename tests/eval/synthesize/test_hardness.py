@@ -24,7 +24,7 @@ def test_the_wording_that_is_lacking_most_is_taken(made: Sequence[Searched]) -> 
     easy, hard = (Searched(wording, (level, level), ()) for level in (ALL, NONE))
     quota = Quota({easy.found: 0.25, hard.found: 0.75}, 4)
     taken = []
-    while (best := quota.best([easy, hard], 0.0)) is not None:
+    while (best := quota.best([easy, hard])) is not None:
         quota.take(best.found)
         taken.append(best.found[0])
     assert [NONE, NONE, ALL, NONE] == taken

@@ -95,7 +95,7 @@ def text_value(place: Place, field: str, value: object, *, optional: bool = Fals
 
 
 def id_value(place: Place, field: str, value: object) -> str:
-    """Return an id as a string; whole numbers, also `2.0` as tables hold them beside gaps, as their digits."""
+    """Return an id as a string; whole numbers, also `2.0` as columns with gaps hold them, as their digits."""
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1:
         return str(int(value))
     text = text_value(place, field, value)

@@ -29,7 +29,7 @@ class Loader:
     """Reads one format of records: JSON lines, a JSON array, a table, or a Hub set's rows.
 
     Attributes:
-        detects: Whether a file is of this format, told from its first record.
+        detects: Whether a file is of this format, by its first record.
         read: Takes the file's name and its records, each with its place, and returns all passages and questions; what
             it cannot use it refuses with `place.error(…)`.
 

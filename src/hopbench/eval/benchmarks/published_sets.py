@@ -137,7 +137,7 @@ def _raw_passages(file: Path) -> Iterator[Passage]:
 
 
 def _pair_of(file: Path) -> FileSet | None:
-    """Find HippoRAG's pair to which a file belongs, as corpus or as questions; None without a corpus beside it."""
+    """Find HippoRAG's pair to which a file belongs, as corpus or as questions; None without its corpus."""
     match = _PAIR_NAME.fullmatch(file.name)
     corpus = match and _first_file(file.parent, f"{match['name']}{_PAIR_CORPUS}")
     if not match or not corpus:

@@ -37,7 +37,7 @@ _HEADINGS = (
     frozenset({"score", "relevance", "rel", "grade", "label"}),
 )
 """What the columns may be called, in their order; - and _ mean the same."""
-_ITERATIONS = frozenset({"iter", "iteration", "q0"})  # in TREC's second column, beside numbers
+_ITERATIONS = frozenset({"iter", "iteration", "q0"})  # in TREC's second column, as whole numbers are
 
 
 def judgement_files(folder: Path) -> Sequence[Path]:
@@ -184,7 +184,7 @@ def make_question(
 def read_question(record: Record, place: Place, known: Container[str] | None = None) -> BenchmarkQuestion:
     """Read one question of a BEIR or user's file, with gold from its field `gold` if the `known` passages are given.
 
-    Fields beside `metadata` are metadata too, which `metadata` overrules.
+    Other fields than `metadata` are metadata too, which `metadata` overrules.
     """
     given = record.get("metadata")
     if given is not None and not isinstance(given, dict):
@@ -198,7 +198,7 @@ def read_question(record: Record, place: Place, known: Container[str] | None = N
 def gold_value(value: object, place: Place, known: Container[str] = ()) -> Gold:
     """Read the gold of a field: an id, a list of ids, or a list of lists, which are alternative sets.
 
-    A whole number that a table writes as `2.0`, beside gaps, is an id without its fraction where only that is known.
+    A whole number that a table writes as `2.0` (a column with gaps) is an id without fraction where only that is known.
     """
     listed = list(value) if isinstance(value, list | tuple) else [] if value in (None, "") else [value]
     nested = [one for one in listed if isinstance(one, list | tuple)]
@@ -252,7 +252,7 @@ def read_question_file(path: Path, passages: Sequence[Passage]) -> tuple[Benchma
     """Read the questions of a file, with gold from `qrels/` beside it, else from their own field `gold`.
 
     `gold` is a list of passages, or of lists: alternative sets, each of them full evidence. Where some have gold, those
-    that have none are left out, as in BEIR; where none has, all are kept.
+    that have none are left out, as in BEIR.
     """
     known = ids_of(passages)
     files = judgement_files(path.parent)

@@ -28,7 +28,7 @@ from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.input_files import regular, unreadable
 
 TREC, JSON, SCORES = "TREC run", "JSON rankings", "JSON scores"
-QUESTION_FIELDS = ("question", "question_id", "query_id", "qid")  # beside _id and id
+QUESTION_FIELDS = ("question", "question_id", "query_id", "qid")  # and _id and id
 PASSAGE_FIELDS = ("passages", "ranked_ids", "doc_ids")
 _COLUMNS = ("qid", "Q0", "docid", "rank", "score", "tag")
 _GZIP = b"\x1f\x8b"

@@ -313,14 +313,14 @@ class Drafts:
 
     @cached_property
     def _by_kinds(self) -> Mapping[tuple[str, str], Sequence[int]]:
-        """(kind of the source, kind of the target) → numbers of links."""
+        """(kind of the source, kind of the target) → ids of links."""
         groups: dict[tuple[str, str], list[int]] = {}
         kinds = self._evidence.kinds
         for number in map(int, self._evidence.links):
             mention, targets = self._evidence.link(number)
             if mention.chunk in kinds and targets[0] in kinds and len(targets) == 1:
                 groups.setdefault((kinds[mention.chunk], kinds[targets[0]]), []).append(number)
-        return {pair: numbers for pair, numbers in groups.items() if len(numbers) > 1}
+        return {pair: links for pair, links in groups.items() if len(links) > 1}
 
     def _bridge_comparison(self) -> Draft | None:
         evidence, rng = self._evidence, self._rng

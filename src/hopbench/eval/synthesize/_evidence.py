@@ -99,18 +99,18 @@ class Evidence:
     def links_from(self, chunk: int) -> list[Link]:
         return [self.link(int(number)) for number in self.links[self.links_of[chunk] : self.links_of[chunk + 1]]]
 
-    def shared(self, most: int) -> Numbers:
-        """The entities that the texts of several passages mention, of not more than `most` chunks."""
+    def shared(self, max_chunks: int) -> Numbers:
+        """The entities that the texts of several passages mention, of not more than `max_chunks` chunks."""
         mentions = self.corpus.mentions
         used = np.flatnonzero(self._in_text)
         pairs = np.unique(np.column_stack([mentions.entity[used], self._passage[mentions.chunk[used]]]), axis=0)
         count = np.bincount(pairs[:, 0], minlength=mentions.entities)
-        return np.flatnonzero((count >= 2) & (count <= most))
+        return np.flatnonzero((count >= 2) & (count <= max_chunks))
 
     def mentions_of(self, entity: int) -> list[Mention]:
         mentions = self.corpus.mentions
-        numbers = mentions.by_entity[mentions.of_entity[entity] : mentions.of_entity[entity + 1]]
-        return [self.mention(int(number)) for number in numbers if self._in_text[number]]
+        rows = mentions.by_entity[mentions.of_entity[entity] : mentions.of_entity[entity + 1]]
+        return [self.mention(int(row)) for row in rows if self._in_text[row]]
 
     def mention(self, number: int) -> Mention:
         mentions, words = self.corpus.mentions, self.corpus.words

@@ -27,13 +27,13 @@ TYPES = ("bridge", "compositional", "intersection", "comparison", "bridge-compar
 CHAINS, INTERSECTIONS = 0.30, 0.12  # shares of what is no comparison
 COMPARISONS, BRIDGE_COMPARISONS = 0.45, 0.15  # per share of chunks with a kind beyond `ONE_KIND`
 MAX_USES = 4  # of one passage as evidence
-ROUND = 200  # drafts that are searched together
+ROUND = 200  # drafts of one batch of searches
 ROUNDS = 8
 MIN_DRAWS, DRAWS, HALF_DRAWS = 40, 4, 16  # for each draft; all of four passages are of one half once in eight
 DEPTH = 10  # of all_gold@10
 NONE, SOME, ALL = 0, 1, 2
 # Measured on the real questions of the tuning sets (docs/synthesize.md), whose types agree in this but for the share of
-# two-hop questions of which BM25 finds both passages: .14 where there is little to quote, .34 and .67 where there is
+# two-hop questions of which BM25 finds both passages: 0.14 where there is little to quote, 0.34 and 0.67 where there is
 # more. Fewer are found here: what every search finds tells labels apart the least.
 MIN_FOUND, MAX_FOUND = 0.05, 0.50
 ANSWERED = 0.8  # share of a question's words that a passage with the answer must have to answer it alone
@@ -116,10 +116,10 @@ class Quota:
         """Compute how far questions found like this are below their share."""
         return self._target.get(found, 0.0) * self._count - self._taken[found]
 
-    def best(self, wordings: Sequence[Searched], least: float) -> Searched | None:
-        """Choose the wording of the cell that lacks most, if it lacks more than `least`."""
+    def best(self, wordings: Sequence[Searched]) -> Searched | None:
+        """Choose the wording of the cell that lacks most, if any lacks some."""
         chosen = max(wordings, key=lambda each: self.lack(each.found), default=None)
-        return chosen if chosen is not None and self.lack(chosen.found) > least else None
+        return chosen if chosen is not None and self.lack(chosen.found) > 0 else None
 
     def take(self, found: Found) -> None:
         """Count a question."""
@@ -221,7 +221,7 @@ class Making:
             for group in groups.values():
                 usable = [each for each in group if not answered_by_one(each, self._evidence)]
                 self.dropped["one passage answers it"] += not usable
-                best = quota.best(usable, 0.0)
+                best = quota.best(usable)
                 if best is not None and quota.missing:
                     self._take(best, quota)
                 else:

@@ -143,7 +143,7 @@ def _unanswered(
     dropped: Counter[str],
 ) -> list[Wording]:
     form = wire_schema(_ANSWER, llm.endpoint.base_url)
-    numbers: list[int] = []
+    rows: list[int] = []
     calls: list[Call] = []
     for number, wording in enumerate(written):
         for context in contexts(wording.draft) if wording.draft.answer else ():
@@ -151,10 +151,10 @@ def _unanswered(
             messages = [{"role": "system", "content": ANSWER}, {"role": "user", "content": shown}]
             sample = f"{number}-{len(calls)}"
             calls.append(Call("synthesize:check", messages, form, ANSWER_TOKENS, sample=sample, version=PROMPT_VERSION))
-            numbers.append(number)
+            rows.append(number)
     answered = {
         number
-        for number, reply in zip(numbers, ask(llm, calls), strict=True)
+        for number, reply in zip(rows, ask(llm, calls), strict=True)
         if reply.failure is None
         and contains_answer(reply.value["answer"], [match_tokens(written[number].draft.answer)])
     }

@@ -29,7 +29,7 @@ BLOCKS = frozenset(
     tfoot thead title tr ul""".split()
 ) | frozenset(HEADINGS)
 SPACED = frozenset("button img input label meter optgroup option output progress select textarea".split())
-"""Stand apart from the text beside them, within a line."""
+"""Stand apart from the text around them, within a line."""
 
 VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _SKIPPED = {
@@ -58,7 +58,7 @@ _INLINE_DEPTH = 50  # how many inline elements are looked through for one that a
 def _kind_left_out(tag: str, attributes: Mapping[str, str]) -> str:
     """Name an element that is left out; empty for one that is shown.
 
-    `aria-hidden` elements are shown, and `hidden="until-found"` is there for whoever searches the page.
+    `aria-hidden` elements are shown, and `hidden="until-found"` is there for a search in the page.
     """
     if tag in _SKIPPED:
         return _SKIPPED[tag]
