@@ -1,6 +1,6 @@
 """Read text files by line or as one JSON value, compressed with gzip or not, and the values of tables' cells.
 
-Errors name file, line and column. Cells of tables hold lists as JSON text, and whole numbers of columns with gaps as floats.
+Errors name file, line and column. Cells hold lists as JSON text, and whole numbers of columns with gaps as floats.
 """
 
 from __future__ import annotations
