@@ -98,47 +98,6 @@ def around(evidence: Evidence, mention: Mention, banned: frozenset[str], role: s
     return Clue(role, mention.chunk, mention.sentence, lower_case(near, banned))
 
 
-class Steps:
-    def __init__(self, evidence: Evidence, rng: Random) -> None:
-        self._evidence, self._rng = evidence, rng
-
-    def first(self) -> Step | None:
-        if self._linked and (not len(self._rare) or self._rng.random() >= SHARED_STEP):
-            return self._over_title(self._evidence.links_from(self._rng.choice(self._linked)))
-        return self.over_shared()
-
-    @cached_property
-    def _linked(self) -> Sequence[int]:
-        # Each chunk counts the same, however many links leave it.
-        return [int(chunk) for chunk in np.flatnonzero(np.diff(self._evidence.links_of))]
-
-    def _over_title(self, links: Sequence[Link]) -> Step:
-        """A step over one of a chunk's links; early ones and rare names say most of what it is about."""
-        frequency = self._evidence.corpus.graph.frequency
-        weights = [1.0 / ((1 + place) * math.sqrt(frequency[link.mention.entity])) for place, link in enumerate(links)]
-        link = self._rng.choices(links, weights)[0]
-        return Step(link.mention, self._rng.choice(link.targets))
-
-    def over_shared(self) -> Step | None:
-        """A step over an entity that both passages mention, of those that few mention."""
-        if not len(self._rare):
-            return None
-        first, second = self._rng.sample(self._evidence.mentions_of(int(self._rng.choice(self._rare))), 2)
-        return Step(first, second.chunk, second) if first.chunk != second.chunk else None
-
-    @cached_property
-    def _rare(self) -> Numbers:
-        return self._evidence.shared(RARE)
-
-    def next(self, path: Sequence[Step]) -> Step | None:
-        """Draw a step from the path's end, over another entity."""
-        start = path[0].source.chunk
-        entities = {self._evidence.titled_by(start), *(step.entity for step in path)}
-        links = [link for link in self._evidence.links_from(path[-1].target) if link.mention.entity not in entities]
-        links = [link for link in links if start not in link.targets]
-        return self._over_title(links) if links else None
-
-
 def hidden(evidence: Evidence, step: Step) -> frozenset[str]:
     """Collect the words that would name a step's bridge."""
     own = evidence.title_words(step.target) if step.met is None else frozenset()
@@ -161,7 +120,7 @@ def name_spans(words: Sequence[Token]) -> list[tuple[int, int]]:
 
 class Drafts:
     def __init__(self, evidence: Evidence, rng: Random) -> None:
-        self._evidence, self._rng, self._steps = evidence, rng, Steps(evidence, rng)
+        self._evidence, self._rng = evidence, rng
         self._makers: Mapping[str, Callable[[], Draft | None]] = {
             "bridge": lambda: self._chain("bridge", 1),
             "compositional": lambda: self._chain("compositional", 2 if rng.random() < TWO_STEPS else 3),
@@ -175,11 +134,47 @@ class Drafts:
         drafts = (self._makers[type]() for _ in range(TRIES))
         return next((one for one in drafts if one is not None and not self._evidence.same_passage(one.gold)), None)
 
+    def _first_step(self) -> Step | None:
+        if self._linked and (not len(self._rare) or self._rng.random() >= SHARED_STEP):
+            return self._over_title(self._evidence.links_from(self._rng.choice(self._linked)))
+        return self._over_shared()
+
+    @cached_property
+    def _linked(self) -> Sequence[int]:
+        # Each chunk counts the same, however many links leave it.
+        return [int(chunk) for chunk in np.flatnonzero(np.diff(self._evidence.links_of))]
+
+    def _over_title(self, links: Sequence[Link]) -> Step:
+        """A step over one of a chunk's links; early ones and rare names say most of what it is about."""
+        frequency = self._evidence.corpus.graph.frequency
+        weights = [1.0 / ((1 + place) * math.sqrt(frequency[link.mention.entity])) for place, link in enumerate(links)]
+        link = self._rng.choices(links, weights)[0]
+        return Step(link.mention, self._rng.choice(link.targets))
+
+    def _over_shared(self) -> Step | None:
+        """A step over an entity that both passages mention, of those that few mention."""
+        if not len(self._rare):
+            return None
+        first, second = self._rng.sample(self._evidence.mentions_of(int(self._rng.choice(self._rare))), 2)
+        return Step(first, second.chunk, second) if first.chunk != second.chunk else None
+
+    @cached_property
+    def _rare(self) -> Numbers:
+        return self._evidence.shared(RARE)
+
+    def _next_step(self, path: Sequence[Step]) -> Step | None:
+        """Draw a step from the path's end, over another entity."""
+        start = path[0].source.chunk
+        entities = {self._evidence.titled_by(start), *(step.entity for step in path)}
+        links = [link for link in self._evidence.links_from(path[-1].target) if link.mention.entity not in entities]
+        links = [link for link in links if start not in link.targets]
+        return self._over_title(links) if links else None
+
     def _chain(self, type: str, hops: int) -> Draft | None:
-        first = self._steps.first()
+        first = self._first_step()
         path = [first] if first else []
         while path and len(path) < hops:
-            step = self._steps.next(path)
+            step = self._next_step(path)
             if step is None:
                 return None
             path.append(step)
@@ -351,7 +346,7 @@ class Drafts:
     def _intersection(self) -> Draft | None:
         """What two passages have to say of a third thing: it is the answer."""
         evidence, rng = self._evidence, self._rng
-        step = self._steps.over_shared()
+        step = self._over_shared()
         if step is None or step.met is None:
             return None
         unsaid = evidence.name_words(step.entity)
