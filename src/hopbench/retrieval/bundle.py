@@ -1,8 +1,4 @@
-"""A retriever in a folder: corpus, vectors, graph and settings of one strategy, to be opened without anything else.
-
-`hopbench.json` names the strategy with its parameters, the embedder, and the SHA-256 of every file, itself included.
-What is opened answers as what was exported: both answer a sample of questions before the folder gets its name.
-"""
+"""A retriever in a folder: corpus, vectors, graph and settings of one strategy, to be opened without anything else."""
 
 from __future__ import annotations
 
@@ -198,7 +194,6 @@ def _strategy(manifest: Manifest, folder: Path) -> Any:
 
 
 def _plugins(strategy: Strategy) -> dict[str, str]:
-    """Version and digest of the plug-ins that rank, by distribution."""
     return settings_of(code for kind in strategy.implementations() for code in code_of(kind)).get("plugins", {})
 
 
@@ -316,7 +311,6 @@ def _problems(error: ValidationError) -> Iterator[str]:
 
 
 def _wanted(place: tuple[int | str, ...]) -> str:
-    """The description of the innermost declared field that holds a place."""
     model: Any = Manifest
     wanted = ""
     for part in place:

@@ -1,9 +1,4 @@
-"""A corpus as memory-mapped columns: passages that are read from files on access, and their chunks.
-
-All processes of a machine that read the same corpus share its pages, and opening it takes no time. The columns hold
-what was read and checked once; `Passage` and `Chunk` objects are made from them on each access. A passage is one chunk
-unless it is too long for a model to read at once.
-"""
+"""A corpus as memory-mapped columns: passages that are read from files on access, and their chunks."""
 
 from __future__ import annotations
 
@@ -190,7 +185,6 @@ def ids_of(records: Sequence[Passage] | Sequence[Chunk]) -> list[str]:
 
 
 def _origin_text(passage: Passage) -> str:
-    """A passage's source and links; nothing where it has neither."""
     source, links = passage.source, [[link.text, link.target] for link in passage.links]
     facts = [source.page_number, source.document_id, source.document_name]
     return json.dumps([*facts, *([links] if links else [])]) if source or links else ""
@@ -242,7 +236,6 @@ def _mapped_chunks(passages: MappedPassages, max_tokens: int) -> MappedChunks:
 
 
 def _refuse_equal(ids: Sequence[str]) -> None:
-    """Raise InputError where two of the sorted ids are equal."""
     for before, after in pairwise(ids):
         if before == after:
             raise InputError(f"two chunks have the id {after!r}: rename the passage whose id ends in '#' and a number")

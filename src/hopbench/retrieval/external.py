@@ -1,9 +1,4 @@
-"""External retrievers as strategies: they return passage ids, and nothing about how these were found.
-
-They are scored, compared and explained like any label. A ranking is never completed from a built-in one, and its first
-ten passages count as seeds, as bm25's do: reach@h then says what the graph could add to this retriever. A bad ranking
-fails its question, a bad reply all questions of the request.
-"""
+"""External retrievers as strategies: they return passage ids, and nothing about how these were found."""
 
 from __future__ import annotations
 
@@ -124,7 +119,6 @@ def _version(value: object) -> str:
 
 
 def _kind(value: object) -> str:
-    """Describe a value in plain words: `the number 5`, `null`, `a list`."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, int | float):
@@ -150,7 +144,6 @@ class ExternalRetriever(Strategy):
     __hash__ = object.__hash__
 
     def __post_init__(self) -> None:
-        """Refuse parameters outside their bounds."""
         for name, spec in self.parameters().items():
             self._check(spec, getattr(self, name))
 
@@ -205,7 +198,6 @@ def _ranking(question_id: str, answer: Answer, first: Mapping[str, str]) -> Rank
 
 
 def _fault(passages: Sequence[str], known: Mapping[str, str]) -> str | None:
-    """Say why a ranking cannot be scored; None where it can."""
     unknown = [passage for passage in passages if passage not in known]
     if unknown:
         return f"{len(unknown)} of {len(passages)} passages are not in the corpus, such as {shown(unknown[0])}"
@@ -241,7 +233,6 @@ class Function(ExternalRetriever):
     k: int = param(KEEP, "passages asked for", 1, KEEP)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be called."""
         super().__post_init__()
         if not callable(self.retrieve) or self.retrieve is _none:
             raise ParameterError(

@@ -1,10 +1,4 @@
-"""Retrievers behind an HTTP endpoint, which gets questions and returns passage ids.
-
-    POST URL    {"questions": ["Who directed …?", …], "k": 100}
-    200 OK      {"results": [["p17", "p3", …], …]}        a list for each question, best first, at most k ids
-
-The reply may also state a `"version"` of the retriever and of what it searches (docs/your-retriever.md).
-"""
+"""Retrievers behind an HTTP endpoint, which gets questions and returns passage ids."""
 
 from __future__ import annotations
 
@@ -50,7 +44,6 @@ class Endpoint(ExternalRetriever):
     timeout: float = param(30.0, "seconds that one request may take", 0.1, 3600.0)
 
     def __post_init__(self) -> None:
-        """Refuse parameters outside their bounds, and a URL that is none or holds a key."""
         super().__post_init__()
         check_url(self.url, f"endpoint.url = {shown(self.url.partition('?')[0].rpartition('@')[2])}")
 
@@ -60,7 +53,6 @@ class Endpoint(ExternalRetriever):
 
     @cached_property
     def _greeting(self) -> Reply | None:
-        """The first reply; None where there was none."""
         try:
             return self._asked([GREETING])
         except ReplyError:

@@ -1,17 +1,12 @@
-"""Links question words to the graph's entities, and the optional services of a language model that strategies use.
-
-A name is the longest match of a question's words against all names, aliases and titles. Every service is optional: a
-strategy has a form of each that needs none. A service answers for a whole batch of questions in one call, and charges
-the counters it is given.
-"""
+"""Links question words to the graph's entities, and the optional services of a language model that strategies use."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -76,7 +71,6 @@ class Linker:
         uncapitalised: Uncapitalised = NONE,
         language: Language = ENGLISH,
     ) -> None:
-        """`names` are (entity id, name, type, aliases); `titles` are (chunk id, title). `read` is how many both are."""
         self._uncapitalised, self.language = uncapitalised, language
         self._full: dict[str, list[str]] = {}
         self._title_entity: dict[str, str] = {}
@@ -236,7 +230,6 @@ def _best_entities(
 
 
 def _key(name: str) -> str:
-    """A name's comparable form as one text; no word of it has a space."""
     return " ".join(name_key(name))
 
 
@@ -249,48 +242,20 @@ class Keywords:
     high: str
 
 
-class QuestionEntities(Protocol):
-    """Finds the entities that questions mean (document 4, stage 1)."""
+QuestionEntities = Callable[[Sequence[Question], Counters, Linker], Sequence[Sequence[str]]]
+"""ADR-041, stage 1: per question the ids of the entities that it means, each once, most important first."""
 
-    def __call__(self, questions: Sequence[Question], counters: Counters, linker: Linker) -> Sequence[Sequence[str]]:
-        """Per question the ids of graph entities, each once, most important first; `linker` resolves names."""
-        ...
+Synonyms = Callable[[Counters, Linker, Sequence[tuple[int, str]], int], Sequence[Sequence[str]]]
+"""ADR-041, stage 3: for each (index of the question in the batch, entity id) at most so many names, best first."""
 
+QuestionKeywords = Callable[[Sequence[Question], Counters, Linker], Sequence[Keywords]]
+"""The low- and high-level keywords of each question, as LightRAG has them from a language model."""
 
-class Synonyms(Protocol):
-    """Proposes other names for entities (document 4, stage 3); the caller checks them."""
+CommunitySummaries = Callable[[Counters, Sequence[str]], Sequence[str]]
+"""A summary for each community, of which the text has entity names and relations."""
 
-    def __call__(
-        self, counters: Counters, linker: Linker, wanted: Sequence[tuple[int, str]], limit: int
-    ) -> Sequence[Sequence[str]]:
-        """For each (index of the question in the batch, entity id) at most `limit` names, best first."""
-        ...
-
-
-class QuestionKeywords(Protocol):
-    """Finds the low- and high-level keywords of questions, as LightRAG does with a language model."""
-
-    def __call__(self, questions: Sequence[Question], counters: Counters, linker: Linker) -> Sequence[Keywords]:
-        """The keywords of each question; `linker` resolves names to entities."""
-        ...
-
-
-class CommunitySummaries(Protocol):
-    """Summarises communities of entities."""
-
-    def __call__(self, counters: Counters, texts: Sequence[str]) -> Sequence[str]:
-        """A summary for each text of entity names and relations."""
-        ...
-
-
-class TreeRelevance(Protocol):
-    """Scores how relevant texts are to questions (KG²RAG's authors use a cross-encoder)."""
-
-    def __call__(
-        self, questions: Sequence[Question], counters: Counters, pairs: Sequence[tuple[int, str]]
-    ) -> Sequence[float]:
-        """A score for each (index of the question in the batch, a tree's chunks as one text); higher is better."""
-        ...
+TreeRelevance = Callable[[Sequence[Question], Counters, Sequence[tuple[int, str]]], Sequence[float]]
+"""How relevant each (index of the question in the batch, a tree's chunks as one text) is; higher is better."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,4 @@
-"""Edges of spreading activation for the trials of a sweep: read once per node, down to the lowest thresholds of all.
-
-A level that is computed from them has the result and the cost of `cypher.ACTIVATION_HOP` for a trial alone.
-"""
+"""Edges of spreading activation for the trials of a sweep: read once per node, down to the lowest thresholds of all."""
 
 from __future__ import annotations
 
@@ -62,7 +59,6 @@ class EdgeCache:
         self._edges = CachedEdges(nothing, nothing, nothing, nothing, np.zeros(0), nothing, nothing, nothing)
 
     def read(self, store: GraphStore, rows: Sequence[Mapping[str, Any]]) -> CachedEdges:
-        """The edges, with those of the frontier rows' nodes among them."""
         with self._lock:
             new = {
                 part: sorted({node["id"] for row in rows for node in row[part]} - self._read)
@@ -103,12 +99,10 @@ class EdgeCache:
         self._tag_names = list(self.tags)
 
     def tags_of(self, edges: CachedEdges, edge: int) -> list[str]:
-        """The tags of an edge."""
         end = edges.tag_ends[edge]
         return [self._tag_names[tag] for tag in edges.tags[end - edges.tag_counts[edge] : end].tolist()]
 
     def _numbered(self, names: Iterable[str]) -> Ints:
-        """The numbers of nodes, new ones at the end."""
         numbers = []
         for name in names:
             number = self.numbers.setdefault(name, len(self.names))
@@ -132,7 +126,6 @@ class FrontierNodes(NamedTuple):
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -> FrontierNodes:
-        """From frontier rows, in their order."""
         nodes = [(row["q"], node) for row in rows for node in (*row["chunks"], *row["entities"])]
         return cls(
             [(q, node["id"]) for q, node in nodes],
@@ -192,7 +185,6 @@ def _passing(edges: CachedEdges, asked: FrontierNodes, thresholds: Mapping[str, 
 
 
 def _leads_back(edges: CachedEdges, asked: FrontierNodes, at: Ints, of: Ints) -> Bools:
-    """Whether each edge leads to a node that its question has visited."""
     nodes = len(edges.begins)
     visited = [q * nodes + number for q, numbers in asked.visited.items() for number in numbers]
     return np.isin(asked.questions[of] * nodes + edges.targets[at], np.array(visited, np.int64))
@@ -211,7 +203,6 @@ def _returned(
 def _similarities(
     edge_cache: EdgeCache, edges: CachedEdges, at: Ints, questions: Ints, tags: Sequence[Sequence[str]], floor: float
 ) -> Floats:
-    """`floored_jaccard` of each edge's tags with its question's."""
     asked = [frozenset(each) for each in tags]
     column_of = {tag: column for column, tag in enumerate(sorted(frozenset().union(*asked)))}
     columns = np.full(edges.tags.max(initial=-1) + 1, len(column_of))

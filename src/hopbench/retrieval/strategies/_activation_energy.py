@@ -1,7 +1,4 @@
-"""Activation energy: what an edge passes on, and how one seed's energy spreads level by level.
-
-Nothing here reads a store or knows a question: `activation` supplies the neighbourhoods that it read.
-"""
+"""Activation energy: what an edge passes on, and how one seed's energy spreads level by level."""
 
 from __future__ import annotations
 
@@ -33,7 +30,6 @@ def floored_jaccard(shared: int, edge: int, question: int, floor: float = 0.15) 
 
 
 def transfer_energy(activation: float, weight: float, degree: int, similarity: float) -> float:
-    """T = R·w/√d · tag_sim, rounded to 9 decimals. 1·1/√4·0.292 = 0.146."""
     return round(activation * weight / math.sqrt(degree) * similarity, DECIMALS)
 
 
@@ -62,7 +58,6 @@ class Neighbourhood:
     read_tags: Callable[[Any], Sequence[str]] = tuple
 
     def tags_of(self, place: int) -> Sequence[str]:
-        """The tags of one of the edges."""
         return self.read_tags(self.tags[place]) if self.tags else ()
 
 
@@ -79,14 +74,12 @@ class Branch:
     tags: Sequence[str] = ()
 
     def lineage(self) -> list[Branch]:
-        """From the seed to here."""
         line = [self]
         while line[-1].parent is not None:
             line.append(line[-1].parent)
         return line[::-1]
 
     def steps(self) -> tuple[Step, ...]:
-        """The edges from the seed to here, each with the energy after it."""
         line = self.lineage()
         return tuple(Step(b.kind, a.node, b.node, b.weight, b.energy) for a, b in pairwise(line))
 
@@ -103,7 +96,6 @@ class Exploration:
 
     @classmethod
     def start(cls, seed: str, activation: float) -> Exploration:
-        """At the seed, with R as its energy."""
         branch = Branch(seed, activation)
         return cls(branch, [branch], {seed})
 
@@ -128,7 +120,6 @@ class Exploration:
         self.visited.update(branch.node for branch in taken)
 
     def finish(self) -> None:
-        """What is still in the frontier has reached the maximum depth."""
         self.ended += [(branch, MAX_DEPTH) for branch in self.frontier]
         self.frontier = []
 

@@ -1,12 +1,4 @@
-"""Communities of the RELATED_TO graph for dual_level's global level, and the wording of entities and relations.
-
-Leiden (Traag, Waltman and van Eck, arXiv 1810.08473; igraph's, seeded) maximises modularity over the strengths. A
-community larger than `max_size` is partitioned again on its own, as GraphRAG does with its hierarchy (its default is
-10 too); one that Leiden cannot split stays whole. Entities without a relation belong to none.
-
-A community is embedded by its strongest entities' names and its strongest relations' wording, or by a language model's
-summary of that text (`Services.community_summaries`).
-"""
+"""Communities of the RELATED_TO graph for dual_level's global level, and the wording of entities and relations."""
 
 from __future__ import annotations
 
@@ -242,7 +234,6 @@ class _Names(Sequence[list[str]]):
         return len(self._strongest)
 
     def __getitem__(self, number: Any) -> Any:
-        """The names of a community."""
         entities = self._graph.entities
         return [self._reader.name_of[entities[row]] for row in self._strongest[number].tolist()]
 
@@ -270,7 +261,6 @@ def _strongest_and_texts(
 
 
 def _of_entity(members: Lists, entities: int) -> Rows:
-    """The community of each entity, (m,)."""
     number = np.full(entities, NONE)
     number[members.values] = members.owner
     return number
@@ -338,14 +328,12 @@ def _divided(graph: Any, resolution: float, max_size: int) -> Iterator[Rows]:
 
 
 def _upper(related: sparse.csr_array) -> sparse.coo_array:
-    """Each pair once, in an order that is the matrix's alone."""
     upper = sparse.csr_array(sparse.triu(related, 1))
     upper.sort_indices()
     return sparse.coo_array(upper)
 
 
 def at_least(matrix: sparse.csr_array, minimum: float) -> sparse.csr_array:
-    """The entries of a matrix that are at least `minimum`."""
     result = sparse.csr_array(matrix.copy())
     result.data[result.data < minimum] = 0.0
     result.eliminate_zeros()

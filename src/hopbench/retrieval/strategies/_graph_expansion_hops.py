@@ -35,7 +35,6 @@ class EdgeLists(NamedTuple):
         return cls(starts, targets[order], np.array(weights, np.float64)[order])
 
     def above(self, least: float) -> EdgeLists:
-        """Those with at least this weight."""
         strong = self.weights >= least
         starts = np.concatenate([[0], np.cumsum(strong)])[self.starts]
         return EdgeLists(starts, self.targets[strong], self.weights[strong])
@@ -54,19 +53,16 @@ class NodeScratch:
         self._values = np.zeros(size, np.float64)
 
     def firsts(self, nodes: Ints) -> Ints:
-        """The indices of first occurrences in `nodes`."""
         places = np.arange(len(nodes))
         self._places[nodes[::-1]] = places[::-1]  # of several values for a node the last one stays
         return np.flatnonzero(self._places[nodes] == places)
 
     def places(self, nodes: Ints, values: Ints, wanted: Ints) -> Ints:
-        """For each wanted node its value, −1 if it is not among `nodes`."""
         self._places[wanted] = -1
         self._places[nodes] = values
         return self._places[wanted]
 
     def values(self, nodes: Ints, values: Floats, wanted: Ints) -> Floats:
-        """As `places`, but 0 if it is not among `nodes`."""
         self._values[wanted] = 0.0
         self._values[nodes] = values
         return self._values[wanted]
@@ -142,7 +138,6 @@ class HopEdges:
 
     @classmethod
     def read(cls, records: Sequence[Record], ids: Sequence[str], index: Index) -> HopEdges:
-        """From the records of `cypher.EXPANSION_HOP` for these chunks."""
         of_kind = {record["kind"]: record for record in records}
         none: Record = {"source": [], "target": [], "weight": []}
         similar, named, related, mentions = (of_kind.get(kind, none) for kind in "SERM")
@@ -165,12 +160,10 @@ class HopEdges:
         )
 
     def above(self, min_similarity: float, min_strength: float) -> HopEdges:
-        """The hop as it would have been read with these thresholds."""
         similar, related = self.similar.above(min_similarity), self.related.above(min_strength)
         return HopEdges(self.chunks, self.entities, similar, self.named, related, self.mentions)
 
     def edges(self, min_similarity: float, min_strength: float) -> int:
-        """How many edges would have been read with these thresholds."""
         related = self.related.targets[self.related.weights >= min_strength]
         named = np.zeros(len(self.entities), bool)
         named[related] = True
@@ -218,7 +211,6 @@ class HopEdges:
         return near[best], (sources[best], similarities[best]), (sources[going], similarities[going])
 
     def _ways(self, nodes: Ints, carried: Floats, marks: NodeScratch) -> EntityRoutes:
-        """The best route to each related entity; ties go to the smaller ids."""
         sources, edges = self.named.of(nodes)
         vias, looked_up = self.named.targets[edges], len(edges)
         order = np.argsort(-carried[sources], kind="stable")
@@ -317,7 +309,6 @@ class FilteredHop:
 
     @classmethod
     def of(cls, hop: QuestionHop, limits: ExpansionLimits) -> FilteredHop:
-        """The hop with the thresholds applied to its last edges."""
         result = hop.result
         near = (result.similar_to >= 0) & (result.similarities >= limits.min_similarity)
         led = result.ways >= 0
@@ -334,12 +325,10 @@ class FilteredHop:
         return np.flatnonzero(fresh)
 
     def strengths(self, places: Ints) -> Floats:
-        """max(similarity, path) of each."""
         result = self.hop.result
         return self._larger(result.similarities, result.paths, places)
 
     def carried(self, places: Ints) -> Floats:
-        """The best product of strengths over all routes to each."""
         return self._larger(self.hop.carried[self.hop.result.carried_by], self.hop.result.paths, places)
 
     def _larger(self, near: Floats, led: Floats, places: Ints) -> Floats:

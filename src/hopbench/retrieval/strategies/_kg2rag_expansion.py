@@ -44,7 +44,6 @@ class Triples:
 
     @classmethod
     def of(cls, heads: Rows, tails: Rows, chunks: Rows, strengths: Floats, sizes: tuple[int, int]) -> Self:
-        """The triples of a graph with m entities and n chunks, `sizes`."""
         ends = np.concatenate([heads, tails])
         order = np.argsort(ends, kind="stable")
         begins = np.searchsorted(ends[order], np.arange(sizes[0] + 1)).astype(np.int64)
@@ -52,7 +51,6 @@ class Triples:
         return cls(heads, tails, chunks, strengths, of_chunk, begins, order.astype(np.int64) % max(len(heads), 1))
 
     def strong(self, least: float) -> Self:
-        """Those whose strength is at least `least`."""
         strong = self.strengths >= least
         if strong.all():
             return self
@@ -61,7 +59,6 @@ class Triples:
         return self.of(heads, tails, chunks, self.strengths[strong], sizes)
 
     def stated_in(self, chunks: Rows) -> Rows:
-        """Numbers of the triples that chunks state, chunk by chunk."""
         return expand_ranges(self.of_chunk[chunks], self.of_chunk[chunks + 1])[0]
 
     def about(self, entities: Rows) -> tuple[Rows, Rows]:
@@ -137,7 +134,6 @@ def spanning_trees(triples: Triples, chunks: Rows, weights: Floats) -> list[Tree
 
 
 def _walked(triples: Triples, numbers: Sequence[int]) -> list[Tree]:
-    """Depth-first walks over a forest whose edges come heaviest first."""
     around: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     heads, tails, chunks = triples.heads, triples.tails, triples.chunks
     edges = [(number, int(heads[number]), int(tails[number])) for number in numbers]
@@ -199,7 +195,6 @@ class Limits:
 
 
 def expand(batch: Batch, q: int, seeds: Sequence[int], graph: Adjacency, triples: Triples, limits: Limits) -> Expansion:
-    """The seeds with the chunks that `hops` steps over triples add."""
     rows = np.array(seeds, dtype=np.int64)
     similarities = cosines(batch.index.vectors, rows, batch.vectors[q])
     best_first = np.lexsort((rows, -similarities))

@@ -1,18 +1,4 @@
-"""Spreading activation from the best hybrid hits along tagged edges, fading with degree and off-topic tags.
-
-Source: "Retrieval Graph Algorithm".
-
-Decisions where the source is silent or another page decides (docs/strategies.md gives the reasons):
-- A seed's R is its weighted hybrid score; a chunk with R ≤ 0 starts nothing, but stays a candidate.
-- Chunks and entities both carry energy, only chunks are ranked: seeds by R, what was reached by the most energy that
-  any path of any seed brought it, both on the one scale of energy. A seed reached by another keeps its R.
-- A candidate belongs to whoever passes it most energy before the branches are taken; what its owner does not take
-  stays out for this level.
-- A node without any edge is a dead end; so is one whose every candidate was claimed by another branch.
-- The source does not say which edges exist: its graph is given. The default thresholds are Graph Expansion Flow's, 0.7
-  and 0.5, not the floor down to which the graph is built; they matter (docs/strategies.md has both).
-- Edges with stored weight below 0.25 pass on as if they had 0.25, the least weight the source knows.
-"""
+"""Spreading activation from the best hybrid hits along tagged edges, fading with degree and off-topic tags."""
 
 from __future__ import annotations
 
@@ -83,7 +69,6 @@ class Activation(Strategy):
     energy_weight: float = param(0.3, "share of the relative energy in a blended score", 0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Refuse values outside the bounds, with a reason of its own for RRF."""
         if self.fusion == "rrf":
             raise ParameterError(
                 "activation.fusion = 'rrf' is refused: R is a seed's energy in 0..1, and an RRF score, at most 2/61, "
@@ -111,13 +96,11 @@ class Activation(Strategy):
             return [self._ranking(batch, q, initial[q], tags[q], spreads[q]) for q in range(len(spreads))]
 
     def _tags(self, batch: Batch) -> list[list[str]]:
-        """Each question's tags, the rarest first."""
         return [batch.index.tagger.tags(question.text, self.max_tags) for question in batch.questions]
 
     def _spread(
         self, batch: Batch, counters: Counters, initial: Sequence[Scored], tags: Sequence[Sequence[str]]
     ) -> list[list[Exploration]]:
-        """Each question's spreads from its seeds, a round trip a level."""
         spreads = [[Exploration.start(c, r) for c, r in scored[: self.seeds] if r > 0] for scored in initial]
         for _ in range(self.max_depth):
             rows = [
@@ -283,7 +266,6 @@ def level(
 
 
 def _edge_cache(batch: Batch) -> EdgeCache | None:
-    """The edges shared with the trials to come; None where there are none."""
     floors, asked = batch.index.floors, [("activation", name) for name in ("min_similarity", "min_strength")]
     if batch.alone or not floors.keys() >= set(asked):
         return None

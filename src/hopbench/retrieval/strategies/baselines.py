@@ -30,7 +30,6 @@ def _fused(dense: Scored, lexical: Scored, vector_weight: float, fusion: str) ->
 @dataclass(frozen=True, kw_only=True)
 class _Baseline(Strategy):
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
-        """The initial ranking itself."""
         return [
             Ranking(
                 question.id, [Hit(chunk, score, "seed", {self.name: score}) for chunk, score in scored], _seeds(scored)

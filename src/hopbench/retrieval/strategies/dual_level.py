@@ -1,19 +1,4 @@
-"""LightRAG's dual-level retrieval (arXiv 2410.05779), to which ADR-041 refers: entities, communities, or both.
-
-Local: the entities nearest to the question, then their chunks. Global: the communities of the RELATED_TO graph nearest
-to the question, then their chunks. `hybrid` is the reciprocal rank fusion of both lists, `mix` adds the vector ranking.
-
-Decisions where the sources are silent or differ (docs/strategies.md gives the reasons):
-- Entities are compared by name and description, 60 of them, cosine at least 0.2: LightRAG's own index and defaults.
-- Without a language model the low-level keywords are the names that the question holds; their entities count as cosine
-  1 and come first. The question itself is compared with all other entities, and with the communities.
-- Local chunks stand by their nearest entity, as in LightRAG, equal ones by cosine; ADR-041's entity_count, of which
-  entity_expansion is made, is the order `count`. Global chunks stand by their nearest community, then by how many of
-  its entities they mention, then by cosine.
-- A community has at most 10 entities where Leiden can divide it (`_dual_level_communities`); 10 of them are read.
-- The same minimum cosine holds for communities. A question for which neither level finds anything gets the vector
-  ranking.
-"""
+"""LightRAG's dual-level retrieval (arXiv 2410.05779), to which ADR-041 refers: entities, communities, or both."""
 
 from __future__ import annotations
 
@@ -114,7 +99,6 @@ def chunks_of_communities(batch: Batch, q: int, chunks: sparse.csr_array, source
 
 
 def _gathered(matrix: sparse.csr_array, rows: Rows) -> tuple[Rows, Rows, Floats]:
-    """The entries of some rows: columns, which of the rows each is in, values."""
     positions, owners = expand_ranges(matrix.indptr[rows], matrix.indptr[rows + 1])
     return matrix.indices[positions].astype(np.int64), owners, matrix.data[positions]
 
@@ -273,7 +257,6 @@ class DualLevel(Strategy):
         return levels
 
     def _nearest_entities(self, task: _Task, questions: Vectors) -> Sequence[TopRows]:
-        """The `entities` nearest to each of (q, d) keyword vectors."""
         index, what = task.batch.index, f"{self.entity_text} entities"
         known = self._entity_vectors(task)
         return nearest_rows(

@@ -1,9 +1,4 @@
-"""ADR-041 entity expansion: the question's entities, expanded in the graph, and the chunks that mention most of them.
-
-Decisions where the source is silent (docs/strategies.md gives the reasons): relations are followed in both directions
-and any strength; synonyms are taken before they are checked, so that at most 2 · max_synonyms ever enter; without
-semantic reranking no entity is left out; a seed has no privilege in the reranking.
-"""
+"""ADR-041 entity expansion: the question's entities, expanded in the graph, and the chunks that mention most of them."""
 
 from __future__ import annotations
 
@@ -144,7 +139,6 @@ class EntityExpansion(Strategy):
         return Ranking(question, hits, _mentioning(hits, expanded.seeds), notes)
 
     def _value(self, entity: str, expanded: Expanded, mentions: Mapping[str, EntityMentions], batch: Batch) -> float:
-        """The value that a matched entity adds to a chunk."""
         if self.count == "entities":
             return 1.0
         idf = inverse_frequency(mentions[entity], len(batch.index.chunks))

@@ -1,14 +1,4 @@
-"""KG2RAG query expansion: entities named in the question and their neighbours become search queries of their own.
-
-Decisions where the source is silent or another page decides (docs/strategies.md gives the reasons):
-- Neighbours are looked for from each recognised entity on its own; a neighbour's strength is the best product of
-  RELATED_TO strengths over the shortest routes to it.
-- What the queries find is ranked by the order of the queries, then by cosine; chunks with a cosine of 0 or less (a
-  query without any word that the embedder knows) are not found.
-- A chunk found by a query has origin "graph", whether or not the vector ranking has it as well; its provenance ends in
-  a step QUERY from the entity whose name came last in the query to the chunk, with their cosine.
-- Neighbours two hops away are read only for questions whose nearer pairs do not fill `max_queries` already.
-"""
+"""KG2RAG query expansion: entities named in the question and their neighbours become search queries of their own."""
 
 from __future__ import annotations
 
@@ -198,7 +188,6 @@ class SeedNeighbourhood:
     frontier: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Start at the seed."""
         self.frontier = [self.seed]
 
     def visited(self) -> list[str]:

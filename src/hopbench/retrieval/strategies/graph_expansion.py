@@ -1,9 +1,4 @@
-"""Graph Expansion Flow: vector search, then similar chunks and chunks of related entities, depth by depth.
-
-Decisions where the source contradicts itself (docs/strategies.md gives the reasons): initial_k 10; the path score is
-the product of strengths; the penalty falls linearly; a frontier chunk's routes are kept by their best score;
-max_expanded keeps the best, not the first.
-"""
+"""Graph Expansion Flow: vector search, then similar chunks and chunks of related entities, depth by depth."""
 
 from __future__ import annotations
 

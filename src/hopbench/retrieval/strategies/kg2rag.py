@@ -1,24 +1,4 @@
-"""KG²RAG (arXiv 2502.06864): chunks expanded over triples from the vector seeds, organised by maximum spanning trees.
-
-Section 3.2: the triples of the seed chunks, m hops over the graph from their entities, and the chunks that state the
-triples so reached. Section 3.3: of all triples of these chunks, weighted by the similarity of chunk and question, each
-connected component's maximum spanning tree is kept (filter); trees are ordered by their relevance to the question, each
-read depth first from its heaviest edge (arranger).
-
-Decisions where the paper is silent or HopBench's graph differs (docs/strategies.md gives the reasons):
-- The graph keeps one RELATED_TO edge per pair; a chunk that mentions both ends states the triple.
-- An expanded chunk weighs its cosine with the question, as section 3.3 says; the authors' code lets it inherit a mean
-  of the seeds' scores, which `inherit` comes near.
-- The authors order trees by a cross-encoder over the concatenated chunks. Without one, a tree's relevance is the cosine
-  of the question and the mean of its chunks' vectors; `Services.tree_relevance` takes a reranker.
-- The paper has no limits. Here entities in more than `max_fan` chunks are not expanded from, and each hop keeps the
-  `max_chunks` heaviest new chunks, so that hubs cost no more than their share. All seeds stay.
-- The authors take trees whole until the next would exceed their top k of 10, then chunks one by one, nearest first. So
-  here: in a graph with one large component the spanning tree filters, and its chunks stand by weight. `arrange=walk`
-  reads every tree depth first, however large.
-- Chunks that a tree filters out, or that state no triple, come back only as fills. Seeds without any triple: the
-  vector ranking.
-"""
+"""KG²RAG (arXiv 2502.06864): chunks expanded over triples from the vector seeds, organised by maximum spanning trees."""
 
 from __future__ import annotations
 

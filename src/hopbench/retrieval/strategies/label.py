@@ -1,9 +1,4 @@
-"""Labels, by which runs name strategies, and the table of built-in ones, without loading any (they load scipy).
-
-A label is `NAME` (the documented preset: the source's defaults), `NAME:tuned` (the preset file of that name), or either
-with changed parameters: `NAME[field=value,…]`, `NAME:tuned[field=value,…]`. A reranker follows after a plus sign, with
-parameters of its own: `hoprank+RERANKER`, `bm25:tuned+RERANKER[depth=20]`.
-"""
+"""Labels, by which runs name strategies, and the table of built-in ones, without loading any (they load scipy)."""
 
 from __future__ import annotations
 
@@ -64,7 +59,6 @@ class Label:
             return cls(text)
 
     def __str__(self) -> str:
-        """The label as it is written: `Label.parse(str(label)) == label`."""
         first = self.unchanged + _brackets(self.changes)
         return f"{first}+{self.reranker}{_brackets(self.reranker_changes)}" if self.reranker else first
 
@@ -94,7 +88,6 @@ class Label:
 
 
 def _pairs(text: str, written: str | None) -> dict[str, str]:
-    """The changes between brackets of the label `text`, each parameter once."""
     changes: dict[str, str] = {}
     for part in (written or "").split(","):
         name, _, value = (piece.strip() for piece in part.partition("="))

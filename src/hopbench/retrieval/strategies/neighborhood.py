@@ -1,10 +1,4 @@
-"""Hybrid GraphRAG: the hybrid ranking, enriched with passages of neighbours of the entities that the question names.
-
-Decisions where the source is silent (docs/strategies.md gives the reasons): each recognised entity has a neighbourhood
-of its own, so one recognised entity can be another's neighbour; a neighbour's hop is its shortest, its weight the best
-bottleneck among the shortest paths; an added chunk has hybrid score 0, as it is not among the hybrid results; an n-gram
-of stop words alone is no name, and an n-gram inside a longer match is still looked up.
-"""
+"""Hybrid GraphRAG: the hybrid ranking, enriched with passages of neighbours of the entities that the question names."""
 
 from __future__ import annotations
 
@@ -14,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hopbench.retrieval.context import MAX_TOKENS, SHOWN_RELATIONS, BlockShape, context_blocks
+from hopbench.retrieval.context import MAX_TOKENS, SHOWN_RELATIONS, context_blocks
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.question.entities import MAX_NGRAM, Card, Recognised, recognise

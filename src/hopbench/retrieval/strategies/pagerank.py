@@ -1,12 +1,4 @@
-"""Personalised PageRank over chunks and entities, seeded by the best chunks and the question's entities.
-
-After HippoRAG 2 (arXiv 2502.14802) and SPRIG: a walk that restarts at the question's entities and at the first chunks
-of the hop-free ranking, over mention edges weighted by the entity's idf/√df, so that rare names carry more.
-
-The power method touches every edge at every step. On a graph whose walk has more than `MAX_WHOLE_EDGES` transitions a
-node passes its mass on only while it has `MIN_MASS` of it per edge: the mass that is lost this way is bounded, and
-stands in the notes as `lost`.
-"""
+"""Personalised PageRank over chunks and entities, seeded by the best chunks and the question's entities."""
 
 from __future__ import annotations
 
@@ -127,7 +119,6 @@ class PageRank(Strategy):
     def _walk_result(
         self, batch: Batch, counters: Counters, initial: Sequence[Scored], links: Sequence[list[Link]]
     ) -> WalkResult:
-        """The walk of all questions; the last trial's result if it is the same walk."""
         graph = adjacency(batch, counters)
         last: list[WalkResult] = batch.memo.get("last walk", list)
         walked = last[0] if last else None
@@ -147,12 +138,10 @@ class PageRank(Strategy):
         return self.mention_weight, self.related_weight, self.similar_weight
 
     def _transition_count(self, graph: Adjacency) -> int:
-        """Count the transitions of the walk: two for each edge."""
         edges = 2 * graph.mentions.nnz, graph.related.nnz, graph.similar.nnz
         return sum(count for count, weight in zip(edges, self._weights, strict=True) if weight)
 
     def _whole(self, index: Index, graph: Adjacency, seeds: Sequence[Seeds]) -> tuple[Incoming, Iterator[Matrix]]:
-        """The mass of all nodes, a question at a time."""
         weights = self._weights
         walk = index.memo.get(("transitions", *weights), lambda: transitions(graph, *weights))
         return Incoming(walk.indptr, walk.indices, walk.data), self._powers(walk, seeds)
@@ -167,7 +156,6 @@ class PageRank(Strategy):
             yield from power_iteration(transition, block, self.restart, self.steps).T
 
     def _local(self, index: Index, graph: Adjacency, seeds: Sequence[Seeds]) -> tuple[Incoming, Iterator[SparseMass]]:
-        """The mass of the nodes near the seeds, a question at a time."""
         walk = LocalWalk.between(graph, index, *self._weights)
         shared = ((nodes, shares / (shares.sum() or 1.0)) for nodes, shares in seeds)
         return walk.incoming, (walk.mass(nodes, shares, self.restart, self.steps, MIN_MASS) for nodes, shares in shared)

@@ -1,8 +1,4 @@
-"""Bounded parameters: the fields of strategies and rerankers, checked when one is made, and their aliases.
-
-An alias is only another way to write a field, by which its source calls it: values, labels and trials' ids have the
-field's own name.
-"""
+"""Bounded parameters: the fields of strategies and rerankers, checked when one is made, and their aliases."""
 
 from __future__ import annotations
 
@@ -50,7 +46,6 @@ class Parameters:
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        """Refuse values outside the documented bounds."""
         for spec in dataclasses.fields(self):
             self._check(spec, getattr(self, spec.name))
 

@@ -1,10 +1,4 @@
-"""Registry of strategies: by label, with their presets and changed parameters (`label` says how labels are written).
-
-`all` selects every plain label, `all:tuned` the strategies that have a tuned preset. The presets of built-in strategies
-are in the folder `presets` beside this module, those of a plug-in in the folder `presets` beside its module.
-
-The kind of a label is documented, tuned, learned, or set by hand.
-"""
+"""Registry of strategies: by label, with their presets and changed parameters (`label` says how labels are written)."""
 
 from __future__ import annotations
 

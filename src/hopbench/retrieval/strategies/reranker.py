@@ -1,7 +1,4 @@
-"""Rerankers: a second stage that reads the question beside each of a strategy's first passages and orders them anew.
-
-Source: Nogueira and Cho, Passage Re-ranking with BERT, 2019 (arXiv 1901.04085).
-"""
+"""Rerankers: a second stage that reads the question beside each of a strategy's first passages and orders them anew."""
 
 from __future__ import annotations
 
@@ -83,7 +80,6 @@ class Reranked(Strategy):
     fill: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Take the base's name, edges and kind: they are an instance's here, a class's elsewhere."""
         named = {"name": f"{self.base.name}+{self.reranker.name}", "summary": self.reranker.summary}
         for name, value in {**named, **{name: getattr(self.base, name) for name in _FROM_BASE}}.items():
             object.__setattr__(self, name, value)

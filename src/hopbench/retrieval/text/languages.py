@@ -49,6 +49,7 @@ _WEIGHT = 3  # letters of an alphabet that a character of a word stands for
 SAMPLE, CHARACTERS = 200, 600  # texts read, and of each so many characters
 MIN_LETTERS = 120  # fewer letters of an alphabet do not tell the language
 ENGLISH_SHARE = 0.25  # of stop words in a text: 0.3 to 0.5 in English, at most 0.15 in its relatives
+TAGGER = "tagger.json"
 MIN_SHARE = 0.8  # share of the texts that a corpus's language has
 
 
@@ -59,7 +60,6 @@ class Language:
     code: str = _EN
 
     def __post_init__(self) -> None:
-        """Refuse unknown codes."""
         if self.code not in NAMES:
             raise ParameterError(f"language {self.code!r} is unknown; known: {', '.join(sorted(NAMES))}")
 
@@ -166,7 +166,6 @@ def detect(texts: Iterable[str]) -> Language:
 
 
 def _most(votes: Counter[str]) -> str:
-    """The code with most votes, those of languages like it counted as its own."""
     merged: Counter[str] = Counter()
     for code, count in sorted(votes.items(), key=lambda vote: (-vote[1], vote[0])):
         alike = next((group for group in _ALIKE if code in group), frozenset({code}))
@@ -241,15 +240,15 @@ class Tagger:
             self._frequency.update(set(self.stem_words(set(folded_words(text)))))
             self._texts += 1
 
-    def save(self, file: Path) -> None:
-        """Write what the tagger was fitted on."""
+    def save(self, folder: Path) -> None:
+        """Write what the tagger was fitted on into an empty folder."""
         fitted = {"texts": self._texts, "frequency": self._frequency, "language": self.language.code}
-        file.write_text(json.dumps(fitted, ensure_ascii=False), encoding="utf-8")
+        (folder / TAGGER).write_text(json.dumps(fitted, ensure_ascii=False), encoding="utf-8")
 
     @classmethod
-    def load(cls, file: Path) -> Self:
+    def load(cls, folder: Path) -> Self:
         """The tagger that was saved."""
-        fitted = json.loads(file.read_text(encoding="utf-8"))
+        fitted = json.loads((folder / TAGGER).read_text(encoding="utf-8"))
         tagger = cls(language=Language(fitted["language"]))
         tagger._texts, tagger._frequency = fitted["texts"], Counter(fitted["frequency"])
         return tagger
