@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.graph.stores.base import GraphStore, Record
-from hopbench.retrieval.strategies._activation_energy import NOT_COUNTED, Edge, Neighbourhood
+from hopbench.retrieval.strategies._activation_energy import NOT_COUNTED, Neighbourhood
 from hopbench.retrieval.support.arrays import distinct, expand_ranges
 
 KINDS = (SIMILAR_TO, RELATED_TO, MENTIONED_IN)
@@ -112,30 +112,6 @@ class EdgeCache:
         return np.array(numbers, np.int64)
 
 
-Bools = NDArray[np.bool_]
-
-
-class FrontierNodes(NamedTuple):
-    """The frontier's nodes, a place each: (question, id), question, number, energy. `visited` numbers by question."""
-
-    names: Sequence[tuple[int, str]]
-    questions: Ints
-    numbers: Ints
-    activations: Floats
-    visited: Mapping[int, Sequence[int]]
-
-    @classmethod
-    def of(cls, rows: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -> FrontierNodes:
-        nodes = [(row["q"], node) for row in rows for node in (*row["chunks"], *row["entities"])]
-        return cls(
-            [(q, node["id"]) for q, node in nodes],
-            np.array([q for q, _ in nodes], np.int64),
-            np.array([numbers[node["id"]] for _, node in nodes], np.int64),
-            np.array([node["activation"] for _, node in nodes], np.float64),
-            {row["q"]: [numbers[node] for node in row["visited"] if node in numbers] for row in rows},
-        )
-
-
 def cached_neighbourhoods(
     edge_cache: EdgeCache,
     store: GraphStore,
@@ -146,63 +122,63 @@ def cached_neighbourhoods(
 ) -> tuple[dict[int, dict[str, Neighbourhood]], int, int]:
     """Question → node → neighbourhood, and how many seeds and edges the engine would have returned.
 
-    `rows` are `activation_reading.frontier_row`'s, `thresholds` the parameters of `cypher.ACTIVATION_HOP`, `tags` the
-    questions'. Edges that neither pass enough on nor lead back are only counted: nothing asks for them.
+    `rows` are `activation.frontier_row`'s, `thresholds` the parameters of `cypher.ACTIVATION_HOP`, `tags` the
+    questions'. Edges that neither pass enough on nor lead back are only counted: nothing needs them.
     """
     edges = edge_cache.read(store, rows)
-    frontier = FrontierNodes.of(rows, edge_cache.numbers)
-    at, of = _passing(edges, frontier, thresholds)
-    degrees = np.bincount(of, minlength=len(frontier.names))
-    back = _leads_back(edges, frontier, at, of)
-    returned = _returned(frontier, of, edges.weights[at], back, degrees, thresholds)
+    nodes = [(row["q"], node["id"], node["activation"]) for row in rows for node in (*row["chunks"], *row["entities"])]
+    questions = np.array([q for q, _, _ in nodes], np.int64)
+    numbers = np.array([edge_cache.numbers[name] for _, name, _ in nodes], np.int64)
+    activations = np.array([activation for *_, activation in nodes], np.float64)
+    # The edges of each node that exist for the trial, and the place of the node.
+    at, of = expand_ranges(edges.begins[numbers], edges.ends[numbers])
+    lowest = np.array([thresholds[name] for name in ("min_similarity", "min_strength", "min_mention")])
+    passing = edges.weights[at] >= lowest[edges.kinds[at]]
+    at, of = at[passing], of[passing]
+    degrees = np.bincount(of, minlength=len(nodes))
+    # Whether each edge leads to a node that its question has visited.
+    known = {row["q"]: [edge_cache.numbers[one] for one in row["visited"] if one in edge_cache.numbers] for row in rows}
+    visited = [q * len(edges.begins) + number for q, own in known.items() for number in own]
+    back = np.isin(questions[of] * len(edges.begins) + edges.targets[at], np.array(visited, np.int64))
+    # The query's condition: the edge could pass enough energy if all tags agreed, or it leads back.
+    needed = thresholds["min_activation"] * np.sqrt(degrees) / activations
+    few = degrees <= np.array([len(known[q]) for q in questions.tolist()])
+    enough = (edges.weights[at] > needed[of]) | (thresholds["min_weight"] > needed[of])
+    returned = ((needed < 1.0) | few)[of] & (enough | back)
     at, of, back = at[returned], of[returned], back[returned]
-    similarities = _similarities(edge_cache, edges, at, frontier.questions[of], tags, tag_floor)
+    similarities = _similarities(edge_cache, edges, at, questions[of], tags, tag_floor)
     weights = np.maximum(edges.weights[at], thresholds["min_weight"])
     # In the order of `transfer_energy`; the threshold is lower by what its rounding may add.
-    needed = back | (
-        frontier.activations[of] * weights / np.sqrt(degrees[of]) * similarities > thresholds["min_activation"]
-    )
-    around = _seeds(edge_cache, rows, dict(zip(frontier.names, degrees.tolist(), strict=True)))
+    energies = activations[of] * weights / np.sqrt(degrees[of]) * similarities
+    shown = back | (energies > thresholds["min_activation"])
+    degree_of = {(q, name): degree for (q, name, _), degree in zip(nodes, degrees.tolist(), strict=True)}
+    # Whether a seed has edges is all that is known of it until some come back.
+    around = {
+        row["q"]: {
+            seed: Neighbourhood(NOT_COUNTED if degree_of[row["q"], seed] else 0)
+            for seed in row["seeds"]
+            if seed in edge_cache.chunks
+        }
+        for row in rows
+    }
     seeds = sum(map(len, around.values()))
     for place in distinct(of).tolist():
-        q, node = frontier.names[place]
-        around[q][node] = Neighbourhood(int(degrees[place]), read_tags=partial(edge_cache.tags_of, edges))
-    shown = _edges_of(edge_cache, edges, at[needed], weights[needed], similarities[needed])
-    for place, edge, number in zip(of[needed].tolist(), shown, at[needed].tolist(), strict=True):
-        q, node = frontier.names[place]
-        around[q][node].edges.append(edge)
+        q, name, _ = nodes[place]
+        around[q][name] = Neighbourhood(int(degrees[place]), read_tags=partial(edge_cache.tags_of, edges))
+    columns = (column[shown].tolist() for column in (of, at, weights, similarities))
+    for place, edge, weight, similarity in zip(*columns, strict=True):
+        q, name, _ = nodes[place]
+        kind, target = KINDS[edges.kinds.item(edge)], edge_cache.names[edges.targets.item(edge)]
+        around[q][name].edges.append((kind, target, weight, similarity))
         if thresholds["tagged"]:
-            around[q][node].tags.append(number)
+            around[q][name].tags.append(edge)
     return around, seeds, len(at)
-
-
-def _passing(edges: CachedEdges, asked: FrontierNodes, thresholds: Mapping[str, float | bool]) -> tuple[Ints, Ints]:
-    """The edges of each node that exist for the trial, and the place of the node."""
-    at, of = expand_ranges(edges.begins[asked.numbers], edges.ends[asked.numbers])
-    least = np.array([thresholds[name] for name in ("min_similarity", "min_strength", "min_mention")])
-    passing = edges.weights[at] >= least[edges.kinds[at]]
-    return at[passing], of[passing]
-
-
-def _leads_back(edges: CachedEdges, asked: FrontierNodes, at: Ints, of: Ints) -> Bools:
-    nodes = len(edges.begins)
-    visited = [q * nodes + number for q, numbers in asked.visited.items() for number in numbers]
-    return np.isin(asked.questions[of] * nodes + edges.targets[at], np.array(visited, np.int64))
-
-
-def _returned(
-    asked: FrontierNodes, of: Ints, weights: Floats, back: Bools, degrees: Ints, thresholds: Mapping[str, float | bool]
-) -> Bools:
-    """The query's condition: the edge could pass enough energy if all tags agreed, or it leads back."""
-    least = thresholds["min_activation"] * np.sqrt(degrees) / asked.activations
-    visited = np.array([len(asked.visited[q]) for q in asked.questions.tolist()])
-    enough = (weights > least[of]) | (thresholds["min_weight"] > least[of])
-    return np.asarray(((least < 1.0) | (degrees <= visited))[of] & (enough | back))
 
 
 def _similarities(
     edge_cache: EdgeCache, edges: CachedEdges, at: Ints, questions: Ints, tags: Sequence[Sequence[str]], floor: float
 ) -> Floats:
+    """`floored_jaccard` of each edge's tags with its question's."""
     asked = [frozenset(each) for each in tags]
     column_of = {tag: column for column, tag in enumerate(sorted(frozenset().union(*asked)))}
     columns = np.full(edges.tags.max(initial=-1) + 1, len(column_of))
@@ -219,25 +195,3 @@ def _similarities(
     sizes = np.array([len(each) for each in asked])[questions]
     similarities = floor + (1.0 - floor) * shared / np.maximum(own + sizes - shared, 1)
     return np.where(sizes == 0, 1.0, np.where(own == 0, floor, similarities))
-
-
-def _seeds(
-    edge_cache: EdgeCache, rows: Sequence[Mapping[str, Any]], degrees: Mapping[tuple[int, str], int]
-) -> dict[int, dict[str, Neighbourhood]]:
-    """The seeds that exist; whether they have edges is all that is known of them until some come back."""
-    return {
-        row["q"]: {
-            seed: Neighbourhood(NOT_COUNTED if degrees[row["q"], seed] else 0)
-            for seed in row["seeds"]
-            if seed in edge_cache.chunks
-        }
-        for row in rows
-    }
-
-
-def _edges_of(
-    edge_cache: EdgeCache, edges: CachedEdges, at: Ints, weights: Floats, similarities: Floats
-) -> Iterable[Edge]:
-    kinds = (KINDS[kind] for kind in edges.kinds[at].tolist())
-    targets = (edge_cache.names[target] for target in edges.targets[at].tolist())
-    return zip(kinds, targets, weights.tolist(), similarities.tolist(), strict=True)

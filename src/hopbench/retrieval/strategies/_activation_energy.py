@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -30,18 +30,15 @@ def floored_jaccard(shared: int, edge: int, question: int, floor: float = 0.15) 
 
 
 def transfer_energy(activation: float, weight: float, degree: int, similarity: float) -> float:
+    """T = R·w/√d · tag_sim, rounded to 9 decimals. 1·1/√4·0.292 = 0.146."""
     return round(activation * weight / math.sqrt(degree) * similarity, DECIMALS)
 
 
 Edge = tuple[str, str, float, float]
 """An edge as its source sees it: type, target, weight (floored), similarity of its tags with the question's."""
 
-
 Offer = tuple[float, str, str, float, int]
-"""What a frontier node could pass on: −T, target, edge type, weight, place among the node's edges.
-
-In order, best first, ties to the smaller id.
-"""
+"""What a frontier node could pass on: −T, target, edge type, weight, place among the node's edges."""
 
 
 @dataclass(slots=True)
@@ -105,19 +102,35 @@ class Exploration:
         A candidate belongs to the frontier node that passes it most energy, ties to the smaller node id, before any
         node takes its best `max_branches`: who loses a candidate takes its next. Equal energies go to the smaller id.
         """
-        offers = {b.node: self._offers(b, around, min_activation) for b in self.frontier if b.node in around}
-        owner = _owners(offers)
+        offers: dict[str, list[Offer]] = {}
+        owner: dict[str, tuple[float, str]] = {}
+        for branch in (branch for branch in self.frontier if branch.node in around):
+            here = around[branch.node]
+            own = offers[branch.node] = []
+            for place, (kind, target, weight, similarity) in enumerate(here.edges):
+                if target not in self.visited:
+                    energy = transfer_energy(branch.energy, weight, here.degree, similarity)
+                    if energy > min_activation:
+                        own.append((-energy, target, kind, weight, place))
+                        owner[target] = min(owner.get(target, (0.0, "")), (-energy, branch.node))
         taken: list[Branch] = []
         for branch in self.frontier:
-            mine = sorted(offer for offer in offers.get(branch.node, ()) if owner[offer[1]] == branch.node)
+            mine = sorted(offer for offer in offers.get(branch.node, ()) if owner[offer[1]][1] == branch.node)
             for lost, target, kind, weight, place in mine[:max_branches]:
                 tags = around[branch.node].tags_of(place)
                 taken.append(Branch(target, -lost, branch.depth + 1, branch, kind, weight, tags))
             if not mine:
-                self.ended.append((branch, self._why(branch, around, offers)))
+                self.ended.append((branch, self._why(branch, around.get(branch.node), bool(offers.get(branch.node)))))
         self.frontier = taken
         self.reached += taken
         self.visited.update(branch.node for branch in taken)
+
+    def _why(self, branch: Branch, here: Neighbourhood | None, offered: bool) -> str:
+        if here is None:  # what a branch reached exists, so it has only edges that are too weak
+            return BELOW_THRESHOLD if branch.parent else SEED_NOT_FOUND
+        back = sum(target in self.visited for _, target, _, _ in here.edges)
+        # A candidate lost to another branch is visited by now: all that could be entered has been.
+        return DEAD_END if offered or back == here.degree else BELOW_THRESHOLD
 
     def finish(self) -> None:
         self.ended += [(branch, MAX_DEPTH) for branch in self.frontier]
@@ -128,29 +141,3 @@ class Exploration:
         reasons = [why for _, why in self.ended]
         early = not {MAX_DEPTH, SEED_NOT_FOUND} & set(reasons)
         return [*reasons, EMPTY_FRONTIER] if early else reasons
-
-    def _offers(self, branch: Branch, around: Mapping[str, Neighbourhood], min_activation: float) -> list[Offer]:
-        here, offers = around[branch.node], []
-        for place, (kind, target, weight, similarity) in enumerate(here.edges):
-            if target not in self.visited:
-                energy = transfer_energy(branch.energy, weight, here.degree, similarity)
-                if energy > min_activation:
-                    offers.append((-energy, target, kind, weight, place))
-        return offers
-
-    def _why(self, branch: Branch, around: Mapping[str, Neighbourhood], offers: Mapping[str, Sequence[object]]) -> str:
-        if branch.node not in around:  # what a branch reached exists, so it has only edges that are too weak
-            return BELOW_THRESHOLD if branch.parent else SEED_NOT_FOUND
-        here = around[branch.node]
-        back = sum(target in self.visited for _, target, _, _ in here.edges)
-        # A candidate lost to another branch is visited by now: all that could be entered has been.
-        return DEAD_END if offers[branch.node] or back == here.degree else BELOW_THRESHOLD
-
-
-def _owners(offers: Mapping[str, Iterable[Offer]]) -> dict[str, str]:
-    best: dict[str, tuple[float, str]] = {}
-    for node, candidates in offers.items():
-        for lost, target, *_ in candidates:
-            if target not in best or (lost, node) < best[target]:
-                best[target] = lost, node
-    return {target: node for target, (_, node) in best.items()}
