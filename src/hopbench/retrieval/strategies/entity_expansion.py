@@ -1,4 +1,4 @@
-"""ADR-041 entity expansion: the question's entities, expanded in the graph, and the chunks that mention most of them."""
+"""ADR-041 entity expansion: the question's entities, expanded in the graph, and the chunks that mention most."""
 
 from __future__ import annotations
 
