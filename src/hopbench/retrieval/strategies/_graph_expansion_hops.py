@@ -325,15 +325,11 @@ class FilteredHop:
         return np.flatnonzero(fresh)
 
     def strengths(self, places: Ints) -> Floats:
-        result = self.hop.result
-        return self._larger(result.similarities, result.paths, places)
+        return self._larger(self.hop.result.similarities, self.hop.result.paths, places)
 
     def carried(self, places: Ints) -> Floats:
         return self._larger(self.hop.carried[self.hop.result.carried_by], self.hop.result.paths, places)
 
     def _larger(self, near: Floats, led: Floats, places: Ints) -> Floats:
-        near, led = (
-            np.where(self.by_similarity[places], near[places], 0.0),
-            np.where(self.by_entities[places], led[places], 0.0),
-        )
-        return np.asarray(np.maximum(near, led))
+        near = np.where(self.by_similarity[places], near[places], 0.0)
+        return np.asarray(np.maximum(near, np.where(self.by_entities[places], led[places], 0.0)))
