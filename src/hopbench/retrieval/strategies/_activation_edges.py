@@ -130,22 +130,7 @@ def cached_neighbourhoods(
     questions = np.array([q for q, _, _ in nodes], np.int64)
     numbers = np.array([edge_cache.numbers[name] for _, name, _ in nodes], np.int64)
     activations = np.array([activation for *_, activation in nodes], np.float64)
-    # The edges of each node that exist for the trial, and the place of the node.
-    at, of = expand_ranges(edges.begins[numbers], edges.ends[numbers])
-    lowest = np.array([thresholds[name] for name in ("min_similarity", "min_strength", "min_mention")])
-    passing = edges.weights[at] >= lowest[edges.kinds[at]]
-    at, of = at[passing], of[passing]
-    degrees = np.bincount(of, minlength=len(nodes))
-    # Whether each edge leads to a node that its question has visited.
-    known = {row["q"]: [edge_cache.numbers[one] for one in row["visited"] if one in edge_cache.numbers] for row in rows}
-    visited = [q * len(edges.begins) + number for q, own in known.items() for number in own]
-    back = np.isin(questions[of] * len(edges.begins) + edges.targets[at], np.array(visited, np.int64))
-    # The query's condition: the edge could pass enough energy if all tags agreed, or it leads back.
-    needed = thresholds["min_activation"] * np.sqrt(degrees) / activations
-    few = degrees <= np.array([len(known[q]) for q in questions.tolist()])
-    enough = (edges.weights[at] > needed[of]) | (thresholds["min_weight"] > needed[of])
-    returned = ((needed < 1.0) | few)[of] & (enough | back)
-    at, of, back = at[returned], of[returned], back[returned]
+    at, of, degrees, back = _returned(edge_cache, edges, rows, (questions, numbers, activations), thresholds)
     similarities = _similarities(edge_cache, edges, at, questions[of], tags, tag_floor)
     weights = np.maximum(edges.weights[at], thresholds["min_weight"])
     # In the order of `transfer_energy`; the threshold is lower by what its rounding may add.
@@ -173,6 +158,33 @@ def cached_neighbourhoods(
         if thresholds["tagged"]:
             around[q][name].tags.append(edge)
     return around, seeds, len(at)
+
+
+def _returned(
+    edge_cache: EdgeCache,
+    edges: CachedEdges,
+    rows: Sequence[Mapping[str, Any]],
+    nodes: tuple[Ints, Ints, Floats],
+    thresholds: Mapping[str, float | bool],
+) -> tuple[Ints, Ints, Ints, NDArray[np.bool_]]:
+    """The edges that the query returns, the place of each one's node, all nodes' degrees, and which edges lead back."""
+    questions, numbers, activations = nodes
+    # The edges of each node that exist for the trial, and the place of the node.
+    at, of = expand_ranges(edges.begins[numbers], edges.ends[numbers])
+    lowest = np.array([thresholds[name] for name in ("min_similarity", "min_strength", "min_mention")])
+    passing = edges.weights[at] >= lowest[edges.kinds[at]]
+    at, of = at[passing], of[passing]
+    degrees = np.bincount(of, minlength=len(numbers))
+    # Whether each edge leads to a node that its question has visited.
+    known = {row["q"]: [edge_cache.numbers[one] for one in row["visited"] if one in edge_cache.numbers] for row in rows}
+    visited = [q * len(edges.begins) + number for q, own in known.items() for number in own]
+    back = np.isin(questions[of] * len(edges.begins) + edges.targets[at], np.array(visited, np.int64))
+    # The query's condition: the edge could pass enough energy if all tags agreed, or it leads back.
+    needed = thresholds["min_activation"] * np.sqrt(degrees) / activations
+    few = degrees <= np.array([len(known[q]) for q in questions.tolist()])
+    enough = (edges.weights[at] > needed[of]) | (thresholds["min_weight"] > needed[of])
+    returned = ((needed < 1.0) | few)[of] & (enough | back)
+    return at[returned], of[returned], degrees, back[returned]
 
 
 def _similarities(

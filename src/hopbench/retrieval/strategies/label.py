@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from importlib.metadata import EntryPoint
 from importlib.resources import files
 
 from hopbench.retrieval.plugins.registry import STRATEGIES, offered, offered_names
@@ -132,10 +131,9 @@ def strategy_names() -> list[str]:
 def tuned_names() -> list[str]:
     """The strategies that have a second preset, which `all:tuned` selects; of plug-ins those whose package lists it."""
     folder = files("hopbench.retrieval.strategies") / "presets"
-    ours = [name for name in BUILT_IN if name not in WITHOUT_SOURCE and (folder / f"{name}.yaml").is_file()]
-    return [*ours, *(point.name for point in offered(STRATEGIES) if _ships_preset(point))]
-
-
-def _ships_preset(point: EntryPoint) -> bool:
-    wanted = "/".join([*point.module.split(".")[:-1], "presets", f"{point.name}.yaml"])
-    return any(file.as_posix() == wanted for file in (point.dist.files if point.dist else None) or ())
+    names = [name for name in BUILT_IN if name not in WITHOUT_SOURCE and (folder / f"{name}.yaml").is_file()]
+    for point in offered(STRATEGIES):
+        wanted = "/".join([*point.module.split(".")[:-1], "presets", f"{point.name}.yaml"])
+        if any(file.as_posix() == wanted for file in (point.dist.files if point.dist else None) or ()):
+            names.append(point.name)
+    return names

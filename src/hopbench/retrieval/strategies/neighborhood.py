@@ -100,17 +100,10 @@ class Neighborhood(Strategy):
         with stage(counters, "merge"):
             for q, (scored, question, graph) in enumerate(zip(initial, recognised, graphs, strict=True)):
                 ranking = self._merged(batch, q, scored, graph, around)
-                reached = (
-                    (entity, start, around.paths[start][entity])
-                    for entity, start in zip(graph.entities, graph.starts, strict=True)
-                )
                 graph_notes = {
                     "entities": question.entities,
                     "recognised_by": question.by,
-                    "neighbours": [
-                        {"entity": entity, "from": start, "hop": path.hop, "weight": path.weight}
-                        for entity, start, path in reached
-                    ],
+                    "neighbours": _neighbours(graph, around),
                 }
                 ranking.notes = {**graph_notes, **ranking.notes}
                 rankings.append(ranking)
@@ -162,6 +155,15 @@ class Neighborhood(Strategy):
             "graph_chunks": len(others),
         }
         return Ranking(batch.questions[q].id, hits, seeds, notes)
+
+
+def _neighbours(graph: QuestionSurroundings, around: Surroundings) -> list[dict[str, object]]:
+    """The neighbours that have chunks: entity, recognised entity it is reached best from, hop, weight."""
+    pairs = zip(graph.entities, graph.starts, strict=True)
+    reached = ((entity, start, around.paths[start][entity]) for entity, start in pairs)
+    return [
+        {"entity": entity, "from": start, "hop": path.hop, "weight": path.weight} for entity, start, path in reached
+    ]
 
 
 def _evidence(

@@ -8,7 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Self
 
@@ -97,11 +97,13 @@ class Language:
             return frozenset(STOPWORDS_EN)
         return frozenset(word.casefold() for word in self._listed)
 
-    @property
+    @cached_property
     def stemmer(self) -> str:
         """Its Snowball stemmer; "" where there is none."""
+        import Stemmer
+
         name = "english" if self._like_english else self.name.lower()
-        return name if name in _stemmers() and self.spaced else ""
+        return name if self.spaced and name in Stemmer.algorithms() else ""
 
     def meaning(self, embedder: str = "wordllama") -> str:
         """What the language means for search, rules and tags, and for the embedder of this name, by default ours."""
@@ -129,57 +131,31 @@ class Language:
 ENGLISH = Language()
 
 
-@cache
-def _stemmers() -> frozenset[str]:
-    import Stemmer
-
-    return frozenset(Stemmer.algorithms())
-
-
 def sampled(texts: int) -> range:
     """The rows of those among so many texts by which their language is told, evenly from the first to the last."""
     return range(0, texts, max(-(-texts // SAMPLE), 1))
 
 
 def detect(texts: Iterable[str]) -> Language:
-    """The language of most texts, told by their script, by English stop words, else by py3langid.
+    """The language of most texts, by their script, by English stop words, else by py3langid.
 
     `mul` where fewer than 80% of the texts have the same, `und` where they are too short to tell.
     """
     votes: Counter[str] = Counter()
     undecided: list[tuple[str, int]] = []
-    told: set[str] = set()
+    long_enough: set[str] = set()
     waiting: dict[str, list[str]] = {}  # texts of an alphabet, until they are long enough together
     for text in (text[:CHARACTERS] for text in texts):
         script, letters = _script(text)
         if script in NAMES:
             votes[script] += 1
         elif letters:
-            together = waiting.setdefault(script, [])
-            together.append(text)
-            if sum(map(_letters, together)) >= MIN_LETTERS:
-                told.add(script)
-                undecided.append((" ".join(waiting.pop(script)), len(together)))
-    votes[UNKNOWN] += sum(len(together) for script, together in waiting.items() if script not in told)
-    _decide(undecided, votes)
-    return Language(_most(votes))
-
-
-def _most(votes: Counter[str]) -> str:
-    merged: Counter[str] = Counter()
-    for code, count in sorted(votes.items(), key=lambda vote: (-vote[1], vote[0])):
-        alike = next((group for group in _ALIKE if code in group), frozenset({code}))
-        merged[next((known for known in merged if known in alike), code)] += count
-    if not merged.total():
-        return UNKNOWN
-    (first, count), total = merged.most_common(1)[0], merged.total()
-    if first in {"nb", "nn"}:
-        first = "no"
-    return (first if first in NAMES else UNKNOWN) if count >= MIN_SHARE * total else MIXED
-
-
-def _decide(undecided: Sequence[tuple[str, int]], votes: Counter[str]) -> None:
-    """Add the votes of texts in an alphabet; py3langid, whose model takes half a second, only where it matters."""
+            joined = waiting.setdefault(script, [])
+            joined.append(text)
+            if sum(character.isalpha() for one in joined for character in one) >= MIN_LETTERS:
+                long_enough.add(script)
+                undecided.append((" ".join(waiting.pop(script)), len(joined)))
+    votes[UNKNOWN] += sum(len(joined) for script, joined in waiting.items() if script not in long_enough)
     rest = []
     for text, count in undecided:
         words = folded_words(text)
@@ -187,22 +163,27 @@ def _decide(undecided: Sequence[tuple[str, int]], votes: Counter[str]) -> None:
             votes[_EN] += count
         else:
             rest.append((text, count))
-    if not rest or votes[_EN] >= MIN_SHARE * (votes.total() + sum(count for _, count in rest)):
-        return
-    import py3langid
+    if rest and votes[_EN] < MIN_SHARE * (votes.total() + sum(count for _, count in rest)):
+        import py3langid  # whose model takes half a second: only where it matters
 
-    for text, count in rest:
-        votes[str(py3langid.classify(text)[0])] += count
-
-
-def _letters(text: str) -> int:
-    return sum(map(str.isalpha, text))
+        for text, count in rest:
+            votes[str(py3langid.classify(text)[0])] += count
+    merged: Counter[str] = Counter()  # votes of languages alike counted together
+    for code, count in sorted(votes.items(), key=lambda vote: (-vote[1], vote[0])):
+        alike = next((group for group in _ALIKE if code in group), frozenset({code}))
+        merged[next((known for known in merged if known in alike), code)] += count
+    if not merged.total():
+        return Language(UNKNOWN)
+    (first, count), total = merged.most_common(1)[0], merged.total()
+    if first in {"nb", "nn"}:
+        first = "no"
+    return Language((first if first in NAMES else UNKNOWN) if count >= MIN_SHARE * total else MIXED)
 
 
 def _script(text: str) -> tuple[str, int]:
     """The script of most letters, or the language if only one is written in it; and how many letters there are."""
     if text.isascii():
-        return "LATIN", _letters(text)
+        return "LATIN", sum(map(str.isalpha, text))
     scripts: Counter[str] = Counter()
     for letter, count in Counter(filter(str.isalpha, text)).items():
         scripts[_script_of(letter)] += count

@@ -71,6 +71,7 @@ def _truncated(text: str, limit: int) -> tuple[str, int]:
 
 
 def _word_start(text: str, place: int) -> int:
+    """Where the word that holds a place begins."""
     if not _BREAK.match(text[place]):
         last = _BREAK.search(text, max(0, place - LONGEST_WORD), place)
         place = last.end() if last else 0 if place <= LONGEST_WORD else place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -148,19 +148,16 @@ def units(word: str) -> list[str]:
     """A word as search compares it: of scripts without spaces overlapping pairs of characters, else the word itself."""
     if not is_unspaced(word):
         return [word]
-    return [unit for part in parts(word) for unit in (_pairs(clusters(part)) if is_unspaced(part) else (part,))]
+    units_of = []
+    for part in parts(word):
+        characters = clusters(part) if is_unspaced(part) else [part]
+        units_of += [first + second for first, second in pairwise(characters)] or characters
+    return units_of
 
 
 def unit_tokens(words: Iterable[Token]) -> list[Token]:
     """Words as search compares them; see `units`."""
     return [word._replace(folded=unit) for word in words for unit in units(word.folded)]
-
-
-def _pairs(characters: list[str]) -> Iterator[str]:
-    if len(characters) == 1:
-        yield characters[0]
-    for first, second in pairwise(characters):
-        yield first + second
 
 
 def search_words(text: str) -> list[str]:
@@ -190,24 +187,21 @@ _END = regex.compile(
 
 def sentences(text: str) -> list[str]:
     """Split text at sentence ends, never after an initial or an abbreviation ("J. R. Smith", "St. Louis")."""
-    parts: list[str] = []
+    found: list[str] = []
     begin = 0
     pattern = _END if not text.isascii() and _OTHER.search(text) else _PLAIN_END
     for match in pattern.finditer(text):
-        if match.group(1) == "." and _abbreviated(text, begin, match.start()):
-            continue
-        parts.append(text[begin : match.end()].strip())
+        if match.group(1) == ".":
+            start = dot = match.start()
+            while start > begin and (text[start - 1].isalnum() or text[start - 1] == "."):
+                start -= 1
+            word = text[start:dot]
+            if (len(word) == 1 and word.isupper()) or "." in word or word.lower() in _ABBREVIATIONS:
+                continue
+        found.append(text[begin : match.end()].strip())
         begin = match.end()
     rest = text[begin:].strip()
-    return [*parts, rest] if rest else parts
-
-
-def _abbreviated(text: str, begin: int, dot: int) -> bool:
-    start = dot
-    while start > begin and (text[start - 1].isalnum() or text[start - 1] == "."):
-        start -= 1
-    word = text[start:dot]
-    return (len(word) == 1 and word.isupper()) or "." in word or word.lower() in _ABBREVIATIONS
+    return [*found, rest] if rest else found
 
 
 def shortened(text: str, most: int) -> str:
