@@ -124,10 +124,6 @@ class ExternalRetriever(Strategy):
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
-    def __post_init__(self) -> None:
-        for name, spec in self.parameters().items():
-            self._check(spec, getattr(self, name))
-
     @classmethod
     def parameters(cls) -> Mapping[str, Field[Any]]:
         """The fields with bounds."""

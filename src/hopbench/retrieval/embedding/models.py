@@ -48,26 +48,22 @@ class WordLlamaEmbedder:
         """Unit vectors of shape (n, 256); see `Embedder.embed`."""
         return embed_with(self._sums, lambda: self.dimension, texts)
 
-    @cached_property
-    @done_once()
-    def _model(self) -> Any:
-        return _loaded(self.dimension)
-
     def _sums(self, texts: list[str]) -> NDArray[np.float64]:
         """Sums of the token vectors: a sum and a mean have the same direction."""
-        sums = []
+        model, sums = _loaded(self.dimension), []
         for start in range(0, len(texts), SLICE):
-            encoded = self._model.tokenizer.encode_batch_fast(texts[start : start + SLICE], add_special_tokens=False)
+            encoded = model.tokenizer.encode_batch_fast(texts[start : start + SLICE], add_special_tokens=False)
             ids = [encoding.ids for encoding in encoded]
             ends = np.cumsum([0, *map(len, ids)])
             tokens = np.fromiter(chain.from_iterable(ids), np.int32, ends[-1])
             used, places = np.unique(tokens, return_inverse=True)
             counts = csr_array((np.ones(len(tokens)), places, ends), shape=(len(ids), len(used)))
-            sums.append(counts @ self._model.embedding[used].astype(np.float64))
+            sums.append(counts @ model.embedding[used].astype(np.float64))
         return np.concatenate(sums)
 
 
 @cache
+@done_once()
 def _loaded(dimension: int) -> Any:
     """One model a process: hoprank compares words by it beside whatever embeds the passages."""
     root = logging.getLogger()

@@ -52,17 +52,10 @@ class Memo:
 
     def get(self, key: Hashable, compute: Callable[[], T]) -> T:
         """The value of `key`, computed on the first call; nobody is charged."""
-        value: T = self._entry(key, lambda _: compute())[0]
-        return value
+        return self.charged(key, Counters(), lambda _: compute())
 
     def charged(self, key: Hashable, counters: Counters, compute: Callable[[Counters], T]) -> T:
         """The value of `key`; `counters` are charged what `compute` charged the counters it was given."""
-        entry = self._entry(key, compute)
-        counters.add(entry[1])
-        value: T = entry[0]
-        return value
-
-    def _entry(self, key: Hashable, compute: Callable[[Counters], T]) -> tuple[Any, Counters]:
         with self._lock:
             entry = self._values.get(key)
         if entry is None:
@@ -71,7 +64,9 @@ class Memo:
                 computed = compute(spent), spent
             with self._lock:
                 entry = self._values.setdefault(key, computed)
-        return entry
+        counters.add(entry[1])
+        value: T = entry[0]
+        return value
 
     def clear(self) -> None:
         """Let go of all values."""

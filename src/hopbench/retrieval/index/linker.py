@@ -86,9 +86,13 @@ class Linker:
         self._entity: Mapping[str, str] = {key: entity for key, (entity, _) in named.items()}  # by words of a name
         self._weight: Mapping[str, float] = {key: weight for key, (_, weight) in named.items()}
         for chunk, title in sorted(titles):
-            if split_qualifier(title)[1]:
-                self._full.setdefault(_key(title), []).append(chunk)
-                self._title_entity[_key(title)] = self._titled(split_qualifier(title)[0])
+            name, qualifier = split_qualifier(title)
+            if qualifier:
+                full, own = " ".join(name_key(title)), self._spellings.key(name)
+                self._full.setdefault(full, []).append(chunk)
+                # Of an entity that the graph does not know, the id that it would have.
+                known = self._entity.get(" ".join(own)) if own in self._spellings.apart else None
+                self._title_entity[full] = known or entity_id(own)
         for key in (*self._entity, *self._full):
             first, *rest = key.split(" ")
             first = fold(first)
@@ -136,16 +140,11 @@ class Linker:
 
     def resolve(self, name: str) -> str | None:
         """The entity with this name or alias, ignoring case and accents; None if the graph has none."""
-        return self._entity.get(" ".join(self._spellings.key(name)), self._entity.get(_key(name)))
+        return self._entity.get(" ".join(self._spellings.key(name)), self._entity.get(" ".join(name_key(name))))
 
     def of_title(self, title: str) -> str | None:
         """The entity of a passage's title, without its qualifier."""
         return self._entity.get(" ".join(self._spellings.title_key(title)))
-
-    def _titled(self, name: str) -> str:
-        """The id of a title's entity; of one that the graph does not know, the id that it would have."""
-        key = self._spellings.key(name)
-        return self._entity.get(" ".join(key), entity_id(key)) if key in self._spellings.apart else entity_id(key)
 
     def tokens(self, question: str) -> list[Token]:
         """The words of a question, which links count."""
@@ -219,7 +218,7 @@ def _best_entities(
         weight = PHRASE_WEIGHT if kind == "phrase" or kind in NAME_LABELS else TITLE_WEIGHT
         own = spellings.key(name)
         if own in spellings.apart:
-            loose.append((_key(name), entity, weight))
+            loose.append((" ".join(name_key(name)), entity, weight))
         others = (" ".join(spellings.key(alias)) for alias in aliases)
         for key, offered in ((" ".join(own), weight), *((other, ALIAS_WEIGHT) for other in others)):
             if key and (key not in best or offered > best[key][1]):
@@ -227,10 +226,6 @@ def _best_entities(
     for key, entity, weight in loose:
         best.setdefault(key, (entity, weight))
     return best
-
-
-def _key(name: str) -> str:
-    return " ".join(name_key(name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.search.candidates import Indices, blocks
-from hopbench.retrieval.search.cells import coarse
+from hopbench.retrieval.search.cells import coarse, load_fitted, save_fitted
 from hopbench.retrieval.search.exact import TopRows, best_of, true_neighbours
 from hopbench.retrieval.support.arrays import Lists, expand_ranges, mapped_array, rows_of
 
@@ -24,7 +23,7 @@ DEPTHS = (3, 10, 100)  # results for which a breadth is chosen; more results tak
 RECALL = 0.98  # share of a sample's true nearest rows that must be found
 LOW_RECALL = 0.95  # below this, a user is told of the cause and the remedy
 INSERTED = 65_536  # rows at a time
-GRAPH, ABOUT = "hnsw.faiss", "about.json"
+GRAPH = "hnsw.faiss"
 ROWS, STARTS = "rows.npy", "starts.npy"
 
 Floats = NDArray[np.float32]
@@ -81,27 +80,15 @@ class ApproximateSearch:
 
     def save(self, folder: Path) -> None:
         """Write the graph into an empty folder."""
-        import faiss
-
-        faiss.write_index(self.graph, str(folder / GRAPH))
-        about = {"breadths": dict(self.breadths), "recalls": dict(self.recalls)}
-        (folder / ABOUT).write_text(json.dumps(about), encoding="utf-8")
+        save_fitted(folder / GRAPH, self.graph, breadths=self.breadths, recalls=self.recalls)
         np.save(folder / ROWS, self.rows.values)
         np.save(folder / STARTS, self.rows.start)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """The graph that was saved, memory-mapped: processes that load the same one share its pages."""
-        import faiss
-
-        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-        breadths, recalls = ({int(k): v for k, v in about[name].items()} for name in ("breadths", "recalls"))
-        try:
-            graph = faiss.read_index(str(folder / GRAPH), faiss.IO_FLAG_MMAP_IFC)
-        except RuntimeError as error:  # faiss's own, for a file that it cannot read
-            raise ValueError(str(error)) from None
-        rows = Lists(*(mapped_array(folder / name) for name in (ROWS, STARTS)))
-        return cls(graph, rows, breadths, recalls)
+        """The graph that was saved, memory-mapped."""
+        graph, tables = load_fitted(folder / GRAPH)
+        return cls(graph, Lists(*(mapped_array(folder / name) for name in (ROWS, STARTS))), **tables)
 
     def top(self, questions: Floats, vectors: Floats, depth: int) -> list[TopRows]:
         """The best `depth` of the rows found for (q, d) question vectors; both on the grid."""

@@ -81,6 +81,27 @@ def _moved(centroids: Floats, sample: Floats) -> Floats:
     return coarse(np.divide(sums, lengths, out=centroids.astype(np.float64), where=lengths > 0).astype(np.float32))
 
 
+def save_fitted(file: Path, index: Any, **tables: Mapping[int, float]) -> None:
+    """Write a faiss index, and beside it the tables by number of results that were chosen and measured for it."""
+    import faiss
+
+    faiss.write_index(index, str(file))
+    about = {name: dict(table) for name, table in tables.items()}
+    file.with_name(ABOUT).write_text(json.dumps(about), encoding="utf-8")
+
+
+def load_fitted(file: Path) -> tuple[Any, dict[str, dict[int, Any]]]:
+    """What `save_fitted` wrote, memory-mapped: processes that load the same index share its pages."""
+    import faiss
+
+    about = json.loads(file.with_name(ABOUT).read_text(encoding="utf-8"))
+    tables = {name: {int(depth): value for depth, value in table.items()} for name, table in about.items()}
+    try:
+        return faiss.read_index(str(file), faiss.IO_FLAG_MMAP_IFC), tables
+    except RuntimeError as error:  # faiss's own, for a file that it cannot read
+        raise ValueError(str(error)) from None
+
+
 class Queries(NamedTuple):
     """Query vectors (q, d), and for each, where given, rows to score beside those of its cells."""
 
@@ -137,25 +158,14 @@ class CellSearch:
 
     def save(self, folder: Path) -> None:
         """Write the inverted file into an empty folder."""
-        import faiss
-
-        faiss.write_index(self.lists, str(folder / INDEX))
-        about = {"probes": dict(self.probes), "recalls": dict(self.recalls)}
-        (folder / ABOUT).write_text(json.dumps(about), encoding="utf-8")
+        save_fitted(folder / INDEX, self.lists, probes=self.probes, recalls=self.recalls)
 
     @classmethod
     def load(cls, folder: Path, vectors: Floats) -> Self:
         """Load the inverted file of `vectors`, memory-mapped."""
-        import faiss
-
-        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-        probes, recalls = ({int(k): v for k, v in about[name].items()} for name in ("probes", "recalls"))
-        try:
-            lists: Any = faiss.read_index(str(folder / INDEX), faiss.IO_FLAG_MMAP_IFC)
-        except RuntimeError as error:  # faiss's own, for a file that it cannot read
-            raise ValueError(str(error)) from None
+        lists, tables = load_fitted(folder / INDEX)
         centroids = lists.quantizer.reconstruct_n(0, lists.nlist)
-        return cls(vectors, centroids, lists, probes, recalls)
+        return cls(vectors, centroids, lists, **tables)
 
     def top(self, queries: Queries, depth: int) -> list[TopRows]:
         """The best `depth` of the rows found for each query; of all rows beyond the last of `DEPTHS`."""

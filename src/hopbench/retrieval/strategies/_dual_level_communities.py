@@ -22,6 +22,7 @@ from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.index import Arrays, Batch, Linker
 from hopbench.retrieval.question.linking import entity_names
 from hopbench.retrieval.support.arrays import Lists, expand_ranges
+from hopbench.retrieval.support.texts import RowValues
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Counters
 
@@ -59,7 +60,9 @@ def descriptions(batch: Batch, counters: Counters) -> Descriptions:
     def known() -> Descriptions:
         store, name_of = batch.index.store, entity_names(batch.index)
         if isinstance(store, ArrayStore):
-            mapped = _MappedEntities(store.graph), _MappedRelations(store.graph, name_of)
+            nodes = store.graph.nodes[ENTITY]  # descriptions are read when they are needed: they take much memory
+            described = RowValues(nodes, lambda row: nodes.columns["description"].many(np.array([row]))[0] or "")
+            mapped = described, _MappedRelations(store.graph, name_of)
             return Descriptions(len(mapped[0]) + len(mapped[1]), lambda: mapped)
         whole = cache(lambda: _whole(store, name_of))
         counted = batch.index.graph_arrays("wording-rows", WORDING_VERSION, lambda: {"rows": np.array([whole()[2]])})
@@ -97,25 +100,6 @@ def _add_relations(
         text = description or " ".join((name_of.get(source, source), *sorted(types), name_of.get(target, target)))
         pair = (source, target) if source < target else (target, source)
         texts[pair] = f"{texts[pair]}; {text}" if pair in texts else text
-
-
-class _MappedEntities(Mapping[str, str]):
-    """The descriptions of entities in arrays, each read when it is asked for: they take as much memory as the names."""
-
-    def __init__(self, graph: ArrayGraph) -> None:
-        self._nodes = graph.nodes[ENTITY]
-
-    def __getitem__(self, entity: str) -> str:
-        row = self._nodes.row(entity)
-        if row is None:
-            raise KeyError(entity)
-        return self._nodes.columns["description"].many(np.array([row]))[0] or ""
-
-    def __iter__(self) -> Iterator[str]:
-        return (self._nodes.ids[row] for row in range(len(self)))
-
-    def __len__(self) -> int:
-        return len(self._nodes)
 
 
 class _MappedRelations(Mapping[Pair, str]):

@@ -92,26 +92,13 @@ class ReachedChunk:
     carried_similarity: float = 0.0
 
 
-class EntityRoutes(NamedTuple):
-    """A question's best route to each related entity, best first: from a frontier chunk (its index) by its entity.
-
-    `looked_up` counts the entities that the frontier's chunks mention, once for each chunk, `read` each entity once.
-    """
-
-    paths: Floats
-    entities: Ints
-    sources: Ints
-    vias: Ints
-    strengths: Floats
-    looked_up: int = 0
-    read: int = 0
-
-
 class HopResult(NamedTuple):
     """Chunks that one hop reaches from a frontier (`rows`, ascending), each with the best edges to it.
 
     `similarities` with the frontier chunk `similar_to` (a place; −1: none), and `carried_by` that of the best carried
-    route; `paths` of the best entity way `ways` (a place among `routes`; −1: none), by the mention edge `mentions`.
+    route; `paths` of the best entity route: from the frontier chunk `sources` (−1: none) by its entity `vias` over a
+    relation of `strengths` to `entities`, and by the mention edge `mentions`. `looked_up` counts the entities that the
+    frontier's chunks mention, once for each chunk, `read` each entity once.
     """
 
     rows: Ints
@@ -120,9 +107,13 @@ class HopResult(NamedTuple):
     carried_by: Ints
     carried_similarities: Floats
     paths: Floats
-    ways: Ints
+    sources: Ints
+    vias: Ints
+    entities: Ints
+    strengths: Floats
     mentions: Ints
-    routes: EntityRoutes
+    looked_up: int
+    read: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,24 +167,30 @@ class HopEdges:
     ) -> HopResult:
         """What one question reaches from its frontier, which it may have already; `marks` on chunks and on entities."""
         nodes = np.array([self.chunks[chunk] for chunk in frontier], np.int64)
-        routes = self._ways(nodes, carried if product else np.ones(len(nodes)), marks[1])
-        owners, edges = self.mentions.of(routes.entities)
-        first = marks[0].firsts(self.mentions.targets[edges])  # the best way's
+        (chunk_marks, entity_marks), lone = marks, np.ones(len(nodes))
+        counts, routes = self._ways(nodes, carried if product else lone, entity_marks)
+        owners, edges = self.mentions.of(routes[0])
+        first = chunk_marks.firsts(self.mentions.targets[edges])  # the best route's
         owners, edges = owners[first], edges[first]
         mentioned = self.mentions.targets[edges]
-        near, best, going = self._nearest(nodes, carried, marks[0])
+        near, best, going = self._nearest(nodes, carried, chunk_marks)
         every = np.concatenate([mentioned, near])
-        every = np.sort(every[marks[0].firsts(every)])
+        every = np.sort(every[chunk_marks.firsts(every)])
+        entities, sources, vias = (chunk_marks.places(mentioned, column[owners], every) for column in routes[:3])
+        strengths, paths = (chunk_marks.values(mentioned, column[owners], every) for column in routes[3:])
         return HopResult(
             every,
-            marks[0].values(near, best[1], every),
-            marks[0].places(near, best[0], every),
-            marks[0].places(near, going[0], every),
-            marks[0].values(near, going[1], every),
-            marks[0].values(mentioned, routes.paths[owners], every),
-            marks[0].places(mentioned, owners, every),
-            marks[0].places(mentioned, edges, every),
-            routes,
+            chunk_marks.values(near, best[1], every),
+            chunk_marks.places(near, best[0], every),
+            chunk_marks.places(near, going[0], every),
+            chunk_marks.values(near, going[1], every),
+            paths,
+            sources,
+            vias,
+            entities,
+            strengths,
+            chunk_marks.places(mentioned, edges, every),
+            *counts,
         )
 
     def _nearest(
@@ -210,7 +207,13 @@ class HopEdges:
         going = going[np.argsort(near[going])]
         return near[best], (sources[best], similarities[best]), (sources[going], similarities[going])
 
-    def _ways(self, nodes: Ints, carried: Floats, marks: NodeScratch) -> EntityRoutes:
+    def _ways(
+        self, nodes: Ints, carried: Floats, marks: NodeScratch
+    ) -> tuple[tuple[int, int], tuple[Ints, Ints, Ints, Floats, Floats]]:
+        """Entities looked up and read, and the best route to each related one; ties go to the smaller ids.
+
+        Of each route the entity, the index of its frontier chunk, the entity via which it goes, its strength and path.
+        """
         sources, edges = self.named.of(nodes)
         vias, looked_up = self.named.targets[edges], len(edges)
         order = np.argsort(-carried[sources], kind="stable")
@@ -224,9 +227,7 @@ class HopEdges:
         first = order[marks.firsts(entities[order])]
         first = first[np.lexsort((entities[first], -paths[first]))]
         own = owners[first]
-        return EntityRoutes(
-            paths[first], entities[first], sources[own], vias[own], strengths[first], looked_up, len(best)
-        )
+        return (looked_up, len(best)), (entities[first], sources[own], vias[own], strengths[first], paths[first])
 
 
 def steps_to(
@@ -288,11 +289,10 @@ class QuestionHop:
             here.carried, here.carried_from = self.carried.item(going), self.frontier[going]
             here.carried_similarity = result.carried_similarities.item(place)
         if led:
-            routes, route = result.routes, result.ways.item(place)
-            here.path, here.strength = routes.paths.item(route), routes.strengths.item(route)
-            here.entity = self.hop.entities[routes.entities.item(route)]
-            here.via = self.hop.entities[routes.vias.item(route)]
-            here.source = self.frontier[routes.sources.item(route)]
+            here.path, here.strength = result.paths.item(place), result.strengths.item(place)
+            here.entity = self.hop.entities[result.entities.item(place)]
+            here.via = self.hop.entities[result.vias.item(place)]
+            here.source = self.frontier[result.sources.item(place)]
             here.mention = self.hop.mentions.weights.item(result.mentions.item(place))
             if here.path > here.carried:
                 here.carried, here.carried_from = here.path, ""
@@ -311,8 +311,7 @@ class FilteredHop:
     def of(cls, hop: QuestionHop, limits: ExpansionLimits) -> FilteredHop:
         result = hop.result
         near = (result.similar_to >= 0) & (result.similarities >= limits.min_similarity)
-        led = result.ways >= 0
-        led[led] = result.routes.strengths[result.ways[led]] >= limits.min_strength
+        led = (result.sources >= 0) & (result.strengths >= limits.min_strength)
         return cls(hop, near, led)
 
     def new(self, known: Ints) -> Ints:

@@ -301,14 +301,13 @@ class Expansion:
         An entity that several frontier chunks mention is read once: `entity_cache_hits` of the `entity_lookups` need
         no reading (the source's label cache).
         """
-        routes = [filtered.hop.result.routes for filtered in self.hops]
-        lookups = sum(route.looked_up for route in routes)
+        lookups = sum(filtered.hop.result.looked_up for filtered in self.hops)
         return {
             "found": sum(int(filtered.by_similarity.sum() + filtered.by_entities.sum()) for filtered in self.hops),
             "unique": len(self.rows),
             "reached_at_depth": {str(d): int((self.depths == d).sum()) for d in range(1, len(self.hops) + 1)},
             "entity_lookups": lookups,
-            "entity_cache_hits": lookups - sum(route.read for route in routes),
+            "entity_cache_hits": lookups - sum(filtered.hop.result.read for filtered in self.hops),
         }
 
     def _reached(self, chunk: str) -> ReachedChunk:

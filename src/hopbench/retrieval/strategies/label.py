@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.resources import files
 
 from hopbench.retrieval.plugins.registry import STRATEGIES, offered, offered_names
@@ -80,10 +80,6 @@ class Label:
     def is_tuned(self) -> bool:
         """Whether its numbers come from a preset file: `NAME:tuned`, and the plain label of `WITHOUT_SOURCE`."""
         return self.preset == TUNED or (self.preset is None and self.name in WITHOUT_SOURCE)
-
-    def with_changes(self, changes: Mapping[str, str]) -> Label:
-        """The label with these changes beside its own; of two changes of one parameter the new one holds."""
-        return replace(self, changes={**self.changes, **changes})
 
 
 def _pairs(text: str, written: str | None) -> dict[str, str]:

@@ -50,20 +50,16 @@ class Parameters:
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        for spec in dataclasses.fields(self):
-            self._check(spec, getattr(self, spec.name))
-
-    def _check(self, spec: dataclasses.Field[Any], value: object) -> None:
-        bounds: Bounds = spec.metadata["bounds"]
-        wanted = type(spec.default)
-        fits = type(value) is wanted or (wanted is float and type(value) is int)
-        if fits and bounds.choices:
-            fits = value in bounds.choices
-        elif fits and bounds.low is not None and bounds.high is not None:
-            fits = bounds.low <= value <= bounds.high  # type: ignore[operator]
-        if not fits:
-            limits = bounds.describe() or f"a {wanted.__name__}"
-            raise ParameterError(f"{self.name}.{spec.name} = {value!r} is not allowed: it takes {limits}")
+        for name, spec in self.parameters().items():
+            bounds, value, wanted = spec.metadata["bounds"], getattr(self, name), type(spec.default)
+            fits = type(value) is wanted or (wanted is float and type(value) is int)
+            if fits and bounds.choices:
+                fits = value in bounds.choices
+            elif fits and bounds.low is not None and bounds.high is not None:
+                fits = bounds.low <= value <= bounds.high
+            if not fits:
+                limits = bounds.describe() or f"a {wanted.__name__}"
+                raise ParameterError(f"{self.name}.{name} = {value!r} is not allowed: it takes {limits}")
 
     @classmethod
     def parameters(cls) -> Mapping[str, dataclasses.Field[Any]]:

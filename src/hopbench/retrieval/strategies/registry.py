@@ -150,8 +150,19 @@ def resolve(selection: str, changes: Sequence[str] = ()) -> dict[str, Strategy]:
                 f"--set {change!r} cannot be read: write strategy.field=value, such as pagerank.restart=0.3"
             )
         by_strategy.setdefault(name, {})[field_named(registry().get(name), field.strip())] = value
+    selected_labels: list[str] = []
+    for entry in split_labels(selection):
+        if entry == "all":
+            selected_labels += registry().names()
+        elif entry == f"all:{TUNED}":
+            tunable = (name for name in registry().names() if name not in WITHOUT_SOURCE and preset(name))
+            selected_labels += [str(Label(name, TUNED)) for name in tunable]
+        else:
+            selected_labels.append(entry)
+    if not selected_labels:
+        raise InputError(f"--strategies {selection!r} selects nothing; known: {', '.join(registry().names())}")
     chosen: dict[str, Strategy] = {}
-    for selected in _expand(selection):
+    for selected in dict.fromkeys(selected_labels):
         given = by_strategy.get(Label.of_any(selected).name)
         label = changed_label(selected, given) if given else canonical_label(selected)
         chosen[label] = make(label)
@@ -163,8 +174,9 @@ def resolve(selection: str, changes: Sequence[str] = ()) -> dict[str, Strategy]:
 
 def changed_label(label: str, changes: Mapping[str, object]) -> str:
     """The label of the same strategy with changed parameters, those it names already among them."""
+    parts = Label.of_any(canonical_label(label))
     written = {name: str(value) for name, value in changes.items()}
-    return str(Label.of_any(canonical_label(label)).with_changes(written))
+    return str(dataclasses.replace(parts, changes={**parts.changes, **written}))
 
 
 def canonical_label(label: str) -> str:
@@ -176,21 +188,6 @@ def canonical_label(label: str) -> str:
     if aliases(strategy).keys().isdisjoint(parts.changes):
         return label
     return str(dataclasses.replace(parts, changes=by_field(strategy, parts.changes)))
-
-
-def _expand(selection: str) -> list[str]:
-    labels: list[str] = []
-    for entry in split_labels(selection):
-        if entry == "all":
-            labels += registry().names()
-        elif entry == f"all:{TUNED}":
-            tunable = (name for name in registry().names() if name not in WITHOUT_SOURCE and preset(name))
-            labels += [str(Label(name, TUNED)) for name in tunable]
-        else:
-            labels.append(entry)
-    if not labels:
-        raise InputError(f"--strategies {selection!r} selects nothing; known: {', '.join(registry().names())}")
-    return list(dict.fromkeys(labels))
 
 
 def defaults(strategy: type[Strategy]) -> dict[str, Any]:

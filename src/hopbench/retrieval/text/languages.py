@@ -34,6 +34,7 @@ NAMES: Mapping[str, str] = dict(
     sl:Slovenian sq:Albanian sr:Serbian sv:Swedish sw:Swahili ta:Tamil te:Telugu th:Thai tl:Tagalog tr:Turkish
     uk:Ukrainian ur:Urdu vi:Vietnamese zh:Chinese und:unknown mul:mixed""".split()
 )
+_LIKE_ENGLISH = (_EN, UNKNOWN, MIXED)
 _ENGLISH_EMBEDDERS = ("wordllama", "minilm")
 _PAIRED = frozenset(("ja", "zh", "th", "lo", "km", "my", "bo"))  # their stop words and stems would be of words
 _SCRIPTS: Mapping[str, str] = dict(
@@ -86,12 +87,12 @@ class Language:
     @cached_property
     def stop(self) -> frozenset[str]:
         """Its stop words, folded; empty where no list is known."""
-        return STOP_WORDS if self._like_english else frozenset(map(fold, self._listed))
+        return STOP_WORDS if self.code in _LIKE_ENGLISH else frozenset(map(fold, self._listed))
 
     @cached_property
     def search_stop(self) -> frozenset[str]:
         """The stop words of BM25, in lower case."""
-        if self._like_english:
+        if self.code in _LIKE_ENGLISH:
             from bm25s.stopwords import STOPWORDS_EN
 
             return frozenset(STOPWORDS_EN)
@@ -102,7 +103,7 @@ class Language:
         """Its Snowball stemmer; "" where there is none."""
         import Stemmer
 
-        name = "english" if self._like_english else self.name.lower()
+        name = "english" if self.code in _LIKE_ENGLISH else self.name.lower()
         return name if self.spaced and name in Stemmer.algorithms() else ""
 
     def meaning(self, embedder: str = "wordllama") -> str:
@@ -110,16 +111,12 @@ class Language:
         if not self.spaced:
             words = "searched by pairs of characters, without stop words and stems"
         else:
-            own = "English" if self._like_english else "its"
+            own = "English" if self.code in _LIKE_ENGLISH else "its"
             stop = f"{own} stop words" if self.stop else "no list of stop words"
             words = f"{stop}, {f'{own} stems' if self.stemmer else 'no stemmer'}"
         if embedder.startswith(_ENGLISH_EMBEDDERS) and self.code not in (_EN, UNKNOWN):
             words += "; the default embedder knows English alone: take --embedder fastembed:MODEL or openai:MODEL"
         return words
-
-    @property
-    def _like_english(self) -> bool:
-        return self.code in (_EN, UNKNOWN, MIXED)
 
     @property
     def _listed(self) -> Iterable[str]:

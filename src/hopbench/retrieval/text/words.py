@@ -96,7 +96,8 @@ def tokens(sentence: str) -> list[Token]:
     words: list[Token] = []
     end = 0
     sentence = normalised(sentence)
-    for match in _pattern(sentence).finditer(sentence):
+    pattern = _WORD if is_beyond(sentence) else _PLAIN_WORD
+    for match in pattern.finditer(sentence):
         word, start = match.group(), match.start()
         if word in ("s", "S") and start and sentence[start - 1] in "'’":
             end = match.end()
@@ -112,11 +113,7 @@ def folded_words(text: str) -> list[str]:
     if text.isascii():
         return _PLAIN_WORD.findall(text.lower())
     text = normalised(text)
-    return [fold(word) for word in _pattern(text).findall(text)]
-
-
-def _pattern(text: str) -> re.Pattern[str] | regex.Pattern[str]:
-    return _WORD if is_beyond(text) else _PLAIN_WORD
+    return [fold(word) for word in (_WORD if is_beyond(text) else _PLAIN_WORD).findall(text)]
 
 
 def is_beyond(text: str) -> bool:
