@@ -104,8 +104,8 @@ def _write_parts(
     copied = copy_graph(index.store, store, recorder)
     again = Retriever(Index.build(index.chunks, store, recorder), retriever.strategy, retriever.label)
     again.batch(sample)
-    asked = set(sample)
-    save_vectors(folder / VECTORS, index.embedder, [text for text in recorder.texts if text not in asked])
+    sampled = set(sample)
+    save_vectors(folder / VECTORS, index.embedder, [text for text in recorder.texts if text not in sampled])
     strategy = _with_files(retriever.strategy, folder / FILES)
     files = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
     return {

@@ -77,19 +77,19 @@ class Index:
     @done_once()
     def lexical(self) -> LexicalIndex:
         """BM25 over the chunks."""
-        contents = (chunk.content for chunk in self.chunks)
-        if self.kept is None:
-            return LexicalIndex(list(contents), self.language)
-        return self.kept.lexical(lambda: LexicalIndex(list(contents), self.language), self.language)
+        kept, chunks, language = self.kept, self.chunks, self.language
+        if kept is None:
+            return LexicalIndex([chunk.content for chunk in chunks], language)
+        return kept.lexical(lambda: LexicalIndex([chunk.content for chunk in chunks], language), language)
 
     @cached_property
     @done_once()
     def tagger(self) -> Tagger:
         """The tagger that gave the graph's edges their tags: fitted on the chunks' contents."""
-        contents = (chunk.content for chunk in self.chunks)
-        if self.kept is None:
-            return Tagger(contents, self.language)
-        return self.kept.tagger(lambda: Tagger(contents, self.language), self.language)
+        kept, chunks, language = self.kept, self.chunks, self.language
+        if kept is None:
+            return Tagger((chunk.content for chunk in chunks), language)
+        return kept.tagger(lambda: Tagger((chunk.content for chunk in chunks), language), language)
 
     @cached_property
     @done_once()

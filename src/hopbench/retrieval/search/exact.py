@@ -141,20 +141,20 @@ def dense_top(questions: NDArray[np.float32], chunks: NDArray[np.float32], depth
     if not depth:
         return [TopRows(np.zeros(0, np.intp), np.zeros(0)) for _ in questions]
     tops: list[TopRows] = []
-    for asked in (questions[part] for part in blocks(len(questions), QUESTION_BATCH)):
-        found = Candidates(chunks, depth, -np.inf, asked)
-        size = min(max(MAX_PRODUCTS // len(asked), MIN_ROWS), len(chunks))
-        memory = np.empty(len(asked) * size, np.float32)  # fresh memory for each block takes as long as its product
+    for block in (questions[part] for part in blocks(len(questions), QUESTION_BATCH)):
+        found = Candidates(chunks, depth, -np.inf, block)
+        size = min(max(MAX_PRODUCTS // len(block), MIN_ROWS), len(chunks))
+        memory = np.empty(len(block) * size, np.float32)  # fresh memory for each block takes as long as its product
         for part in blocks(len(chunks), size):
-            products = memory[: len(asked) * (part.stop - part.start)].reshape(len(asked), -1)
-            np.matmul(asked, chunks[part].T, out=products)
+            products = memory[: len(block) * (part.stop - part.start)].reshape(len(block), -1)
+            np.matmul(block, chunks[part].T, out=products)
             if part.start == 0:
                 found.raise_least(slice(None), kth_at_least(products, depth)[:, 0])
             asking, rows = set_cells(products >= found.least[:, None])
             found.offer(asking, rows + part.start, products[asking, rows])
         asking, rows = found.remaining()
-        candidates = np.split(rows, np.searchsorted(asking, np.arange(1, len(asked))))
-        tops += [best_of(chunks, *pair, depth) for pair in zip(candidates, asked, strict=True)]
+        candidates = np.split(rows, np.searchsorted(asking, np.arange(1, len(block))))
+        tops += [best_of(chunks, *pair, depth) for pair in zip(candidates, block, strict=True)]
     return tops
 
 

@@ -12,12 +12,13 @@ from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.fusion import Scored, ordered
-from hopbench.retrieval.strategies._activation_edges import EdgeCache, cached_neighbourhoods
-from hopbench.retrieval.strategies._activation_energy import (
+from hopbench.retrieval.strategies._activation_spread import (
     NOT_COUNTED,
     Branch,
+    EdgeCache,
     Exploration,
     Neighbourhood,
+    cached_neighbourhoods,
     floored_jaccard,
 )
 from hopbench.retrieval.strategies.base import Strategy, param

@@ -277,8 +277,8 @@ def search_texts(batch: Batch, texts: Iterable[str], count: int) -> dict[str, Sc
     for part in blocks(len(new), CELL_SEARCH_BATCH if approximate else SEARCH_BATCH):
         if approximate:
             # For hundreds of queries at a time cells are cheaper than the graph of near chunks (docs/scale.md).
-            what, asked = "chunks for pairs of names", _with_rare(index, new[part], vectors[part])
-            found = nearest_rows(index, what, index.vectors, lambda: _sample_pairs(batch), asked, count)
+            what, queries = "chunks for pairs of names", _with_rare(index, new[part], vectors[part])
+            found = nearest_rows(index, what, index.vectors, lambda: _sample_pairs(batch), queries, count)
         else:
             found = index.nearest(vectors[part], count)
         known.update(zip(new[part], batch.all_with_ids(found), strict=True))

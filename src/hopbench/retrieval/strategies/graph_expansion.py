@@ -174,8 +174,8 @@ class GraphExpansion(Strategy):
 
     def _kept(self, vectors: FloatArray, graphs: FloatArray, combined: FloatArray) -> list[int]:
         """Indices of the best `max_expanded` expanded chunks with enough evidence; ties by id."""
-        judged = np.maximum(vectors, graphs) if self.min_score_on == "evidence" else combined
-        (places,) = np.nonzero(judged >= self.min_score)
+        measured = np.maximum(vectors, graphs) if self.min_score_on == "evidence" else combined
+        (places,) = np.nonzero(measured >= self.min_score)
         beyond = len(places) - self.max_expanded
         if beyond > 0 and self.max_expanded:  # what may be among the best is sorted, not all
             places = places[combined[places] >= np.partition(combined[places], beyond)[beyond]]
