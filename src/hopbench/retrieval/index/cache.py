@@ -39,7 +39,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class Memo:
-    """A least-recently-used cache of at most `limit` computed values, safe for threads.
+    """A least-recently-used cache of at most `limit` values, each computed within `timed`; safe for threads.
 
     A key names the computation and all its parameters, so that equal keys mean equal values of one type. Two threads
     that miss the same key both compute it; the first result is kept, and both get that one.

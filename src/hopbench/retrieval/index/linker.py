@@ -61,7 +61,8 @@ class Linker:
     capitals a name of two letters or more links as it stands. Where names differ in accents or signs only, the
     spelling of the question decides.
 
-    `entities` are the ids of all, sorted, and `names` theirs in the same order; by id, `row_of` says where one stands.
+    It is made from names (entity id, name, type, aliases) and titles (chunk id, title). `entities` are the ids of all,
+    sorted, and `names` theirs in the same order; by id, `row_of` says where one stands.
     """
 
     def __init__(

@@ -72,8 +72,9 @@ class ExpansionQueries(Strategy):
         rankings = []
         with stage(counters, "fusion"):
             for q, initial in enumerate(self.initial(batch)):
-                ranking, question = self._ranking(batch.questions[q], initial, queries[q], results), neighbourhoods[q]
-                ranking.notes = {"entities": seeds[q], **_notes(question, queries[q], results), **ranking.notes}
+                ranking = self._ranking(batch.questions[q], initial, queries[q], results)
+                notes = _notes(neighbourhoods[q], queries[q], results)
+                ranking.notes = {"entities": seeds[q], **notes, **ranking.notes}
                 rankings.append(ranking)
         return rankings
 
