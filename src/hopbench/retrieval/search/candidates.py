@@ -116,11 +116,7 @@ class Candidates:
     """
 
     def __init__(
-        self,
-        vectors: NDArray[np.float32],
-        k: int,
-        floor: float,
-        questions: NDArray[np.float32] | None = None,
+        self, vectors: NDArray[np.float32], k: int, floor: float, questions: NDArray[np.float32] | None = None
     ) -> None:
         self._vectors, self._k, self._floor = vectors, k, floor
         self._asking = vectors if questions is None else questions

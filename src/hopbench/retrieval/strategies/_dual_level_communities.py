@@ -175,12 +175,7 @@ def communities(
         listed = {"members": members, "strongest": strongest}
         arrays = {name: lists.values for name, lists in listed.items()}
         arrays |= {f"{name}_start": lists.start for name, lists in listed.items()}
-        return arrays | {
-            "vectors": vectors,
-            "data": chunks.data,
-            "indices": chunks.indices,
-            "indptr": chunks.indptr,
-        }
+        return arrays | {"vectors": vectors, "data": chunks.data, "indices": chunks.indices, "indptr": chunks.indptr}
 
     def made() -> Communities:
         cached = summarise is None

@@ -79,11 +79,7 @@ class ExpansionQueries(Strategy):
         return rankings
 
     def _ranking(
-        self,
-        question: Question,
-        initial: Scored,
-        queries: Sequence[ExpansionQuery],
-        results: Mapping[str, Scored],
+        self, question: Question, initial: Scored, queries: Sequence[ExpansionQuery], results: Mapping[str, Scored]
     ) -> Ranking:
         if not queries:
             return plain_ranking(question, initial, self.initial_ranking, {"fallback": NO_SEEDS})

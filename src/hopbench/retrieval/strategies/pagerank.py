@@ -172,13 +172,7 @@ class PageRank(Strategy):
         return seeds, np.bincount(places, np.array(values), len(seeds)).astype(np.float64)
 
     def _ranking(
-        self,
-        batch: Batch,
-        q: int,
-        walked: WalkResult,
-        mass: Mass,
-        initial: Scored,
-        links: list[Link],
+        self, batch: Batch, q: int, walked: WalkResult, mass: Mass, initial: Scored, links: list[Link]
     ) -> Ranking:
         rows, share = _chunk_shares(mass, len(walked.graph.entities))
         fused = {batch.index.row_of[chunk]: score / initial[0][1] for chunk, score in initial}
