@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +33,6 @@ Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-class Found(NamedTuple):
-    """A chunk of a level: its place from 0, its row, and the entity or community that led to it, with its cosine."""
-
-    place: int
-    row: int
-    source: int
-    cosine: float
-
-
 @dataclass(frozen=True, eq=False)
 class Level:
     """One level's result for a question: chunk rows, best first, each with the entity or community that led to it.
@@ -56,16 +47,9 @@ class Level:
     touched: int = 0
 
     @cached_property
-    def _place_of(self) -> dict[int, int]:
+    def place_of(self) -> dict[int, int]:
+        """Where each chunk stands in the level, from 0, by its row."""
         return {row: place for place, row in enumerate(self.rows.tolist())}
-
-    def found(self, row: int) -> Found | None:
-        """A chunk by its row; None if it is not in the level."""
-        place = self._place_of.get(row)
-        if place is None:
-            return None
-        owner = self.owners.item(place)
-        return Found(place, row, self.sources.item(owner), self.cosines.item(owner))
 
 
 def chunks_of_entities(
@@ -89,11 +73,8 @@ def chunks_of_communities(batch: Batch, q: int, chunks: sparse.csr_array, source
     columns, owners, counts = _gathered(chunks, sources)
     first = np.lexsort((owners, columns))
     rows, starts = np.unique(columns[first], return_index=True)
-    own, nearest, count = (
-        cosines_of(batch.index.vectors, rows, batch.vectors[q]),
-        owners[first][starts],
-        counts[first][starts],
-    )
+    own = cosines_of(batch.index.vectors, rows, batch.vectors[q])
+    nearest, count = owners[first][starts], counts[first][starts]
     best = np.lexsort((rows, -own, -count, nearest))[:DEPTH]
     return Level(rows[best], nearest[best], sources, cosines, int(counts.sum()))
 
@@ -104,9 +85,9 @@ def _gathered(matrix: sparse.csr_array, rows: Rows) -> tuple[Rows, Rows, Floats]
 
 
 def _mentions(
-    index: Index, graph: Adjacency, found: Sequence[Found], community_of: Rows | None = None
-) -> Iterator[Step]:
-    """The step to each chunk from the entity that led to it.
+    index: Index, graph: Adjacency, level: Level, rows: Sequence[int], community_of: Rows | None = None
+) -> Iterator[tuple[int, Step]]:
+    """The entity or community that led to each chunk, and the step to the chunk.
 
     Of a community, from that of its entities which the chunk mentions with most weight, ties to the smaller id.
     """
@@ -116,32 +97,34 @@ def _mentions(
         by_chunk.sort_indices()
         return by_chunk
 
-    rows, sources = (np.array([getattr(one, name) for one in found], np.int64) for name in ("row", "source"))
-    entities, of, weights = _gathered(index.memo.get("entities by chunk", transposed), rows)
+    owners = level.owners[np.array([level.place_of[row] for row in rows], np.int64)]
+    sources = level.sources[owners]
+    entities, of, weights = _gathered(index.memo.get("entities by chunk", transposed), np.array(rows, np.int64))
     leading = np.flatnonzero((entities if community_of is None else community_of[entities]) == sources[of])
     leading = leading[np.lexsort((entities[leading], -weights[leading], of[leading]))]
     best = leading[np.diff(of[leading], prepend=-1) > 0]
-    for one, entity, weight in zip(found, entities[best].tolist(), weights[best].tolist(), strict=True):
-        yield Step(MENTIONED_IN, graph.entities[entity], index.ids[one.row], weight, one.cosine)
+    columns = (column.tolist() for column in (sources, level.cosines[owners], entities[best], weights[best]))
+    for row, source, cosine, entity, weight in zip(rows, *columns, strict=True):
+        yield source, Step(MENTIONED_IN, graph.entities[entity], index.ids[row], weight, cosine)
 
 
 def _steps(
     index: Index, graph: Adjacency, known: Communities | None, rows: Sequence[int], local: Level, broad: Level
 ) -> list[tuple[Step, ...]]:
     """To each chunk the steps of the level that ranks it higher, the local one on a tie; none if neither has it."""
-    near, far = list[Found](), list[Found]()
-    for here, there in ((local.found(row), broad.found(row)) for row in rows):
-        if here is not None and (there is None or here.place <= there.place):
-            near.append(here)
+    near, far = list[int](), list[int]()
+    for row in rows:
+        here, there = local.place_of.get(row), broad.place_of.get(row)
+        if here is not None and (there is None or here <= there):
+            near.append(row)
         elif there is not None:
-            far.append(there)
+            far.append(row)
     steps: dict[int, tuple[Step, ...]] = {}
-    for found, step in zip(near, _mentions(index, graph, near), strict=True):
-        steps[found.row] = (step,)
+    for row, (_, step) in zip(near, _mentions(index, graph, local, near), strict=True):
+        steps[row] = (step,)
     if known is not None:
-        for found, step in zip(far, _mentions(index, graph, far, known.of_entity), strict=True):
-            community, cosine = f"community:{found.source}", found.cosine
-            steps[found.row] = Step(IN_COMMUNITY, community, step.source, cosine, cosine), step
+        for row, (source, step) in zip(far, _mentions(index, graph, broad, far, known.of_entity), strict=True):
+            steps[row] = Step(IN_COMMUNITY, f"community:{source}", step.source, step.score, step.score), step
     return [steps.get(row, ()) for row in rows]
 
 
