@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopbench.retrieval.context import EntityCard, Related, Relationship, format_context
+from hopbench.retrieval.context import EntityCard, Relationship, format_context
 from hopbench.retrieval.text.model_tokens import count_tokens
 
 EXAMPLE = """\
@@ -33,10 +33,10 @@ CARDS = [
         "Auth Service",
         "concept",
         [
-            Related("OAuth Provider", "depends_on", 8.0),
-            Related("User Model", "implements"),
-            Related("Login Flow", "part_of"),
-            Related("Session Store", "uses"),
+            ("OAuth Provider", "depends_on", 8.0),
+            ("User Model", "implements", None),
+            ("Login Flow", "part_of", None),
+            ("Session Store", "uses", None),
         ],
         "Core authentication service handling JWT issuance and validation...",
     ),
@@ -44,9 +44,9 @@ CARDS = [
         "OAuth Provider",
         "tool",
         [
-            Related("Auth Service", "depended_on_by"),
-            Related("Google OAuth", "implements"),
-            Related("GitHub OAuth", "implements"),
+            ("Auth Service", "depended_on_by", None),
+            ("Google OAuth", "implements", None),
+            ("GitHub OAuth", "implements", None),
         ],
         "External OAuth2 provider integration layer...",
     ),
@@ -94,7 +94,7 @@ def test_nothing_fits_or_nothing_is_known() -> None:
 
 
 def test_line_breaks_in_names_and_texts_cannot_begin_sections() -> None:
-    card = EntityCard("A\n### B", "t\nu", [Related("C\n### D", "x")], "one\n\n### two")
+    card = EntityCard("A\n### B", "t\nu", [("C\n### D", "x", None)], "one\n\n### two")
     block = format_context([card], [Relationship("A\n- B", "C", "x", "said\n- more", 3.0)])
     assert [line for line in block.splitlines() if line.startswith("#")] == [
         "## Knowledge Graph Context",
@@ -113,7 +113,7 @@ def test_a_long_description_ends_at_a_word() -> None:
 
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=40)
-related = st.builds(Related, words, words, st.none() | st.floats(0, 10))
+related = st.tuples(words, words, st.none() | st.floats(0, 10))
 cards = st.lists(st.builds(EntityCard, words, words, st.lists(related, max_size=5), words), max_size=6)
 relationships = st.lists(st.builds(Relationship, words, words, words, words, st.floats(0, 10)), max_size=6)
 

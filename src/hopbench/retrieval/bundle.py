@@ -1,8 +1,4 @@
-"""A retriever in a folder: corpus, vectors, graph and settings of one strategy, to be opened without anything else.
-
-`hopbench.json` names the strategy with its parameters, the embedder, and the SHA-256 of every file, itself included.
-What is opened answers as what was exported: both answer a sample of questions before the folder gets its name.
-"""
+"""A retriever in a folder: corpus, vectors, graph and settings of one strategy, to be opened without anything else."""
 
 from __future__ import annotations
 
@@ -10,14 +6,14 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from reprlib import Repr
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.embedding.cache import RecordingEmbedder, load_vectors, save_vectors
@@ -36,35 +32,35 @@ from hopbench.retrieval.support.errors import InputError, StoreError, UnknownNam
 from hopbench.retrieval.support.input_files import read_bytes
 from hopbench.retrieval.types import Passage, Source
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 PASSAGES = "passages.parquet"
 GRAPH, VECTORS, FILES = "graph", "vectors", "files"
 COLUMNS = ("id", "title", "text", "page_number", "document_id", "document_name")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Exported:
-    """What is to be exported: a retriever over an index, and where its parts come from.
+def write_bundle(
+    folder: Path,
+    retriever: Retriever,
+    passages: Sequence[Passage],
+    sample: Sequence[str],
+    *,
+    embedder: str,
+    max_tokens: int,
+    dataset: str,
+) -> Path:
+    """Write a retriever into `folder`, whole or not at all, and return it.
 
-    `embedder` is the spec by which the model is opened again (`wordllama`), `max_tokens` the length from which passages
-    are split, `sample` questions that must be answered alike before and after.
-    """
+    Args:
+        folder: a link is followed: what it leads to is written.
+        retriever: what is exported, over these passages.
+        passages: those of the retriever's index.
+        sample: questions that must be answered alike before and after.
+        embedder: the spec by which the model is opened again (`wordllama`).
+        max_tokens: the length from which passages are split.
+        dataset: the data set's name.
 
-    retriever: Retriever
-    passages: Sequence[Passage]
-    embedder: str
-    max_tokens: int
-    dataset: str
-    sample: Sequence[str]
-
-
-def write_bundle(exported: Exported, folder: Path) -> Path:
-    """Write the retriever into `folder`, whole or not at all, and return it.
-
-    A link is followed: what it leads to is written. Raises InputError where something else is there or it cannot be
-    written, StoreError where the folder would not answer as the retriever does.
+    Raises:
+        InputError: where something else is there or it cannot be written.
+        StoreError: where the folder would not answer as the retriever does.
     """
     place, folder = folder, folder.resolve()
     if folder.exists() and not (folder / MANIFEST).is_file() and not (folder.is_dir() and not any(folder.iterdir())):
@@ -73,8 +69,15 @@ def write_bundle(exported: Exported, folder: Path) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as temporary:
             made = Path(temporary) / "bundle"
-            _write(exported, made)
-            _check(exported, made)
+            manifest = _write_parts(made, retriever, passages, sample)
+            manifest["embedder"] = {"spec": embedder, "name": retriever.index.embedder.name}
+            write_manifest(made, {**manifest, "max_tokens": max_tokens, "dataset": dataset})
+            for one, other in zip(retriever.batch(sample), read_bundle(made).batch(sample), strict=True):
+                if [(p.id, p.score) for p in one] != [(p.id, p.score) for p in other]:
+                    raise StoreError(
+                        f"the exported retriever answers {one.question!r} with {other.ids} instead of {one.ids}: "
+                        "export it again; if that repeats, the embedder does not give the same vectors twice"
+                    )
             if folder.exists():
                 folder.rename(Path(temporary) / "before")
             made.rename(folder)
@@ -83,44 +86,44 @@ def write_bundle(exported: Exported, folder: Path) -> Path:
     return place
 
 
-def _write(exported: Exported, folder: Path) -> None:
-    retriever = exported.retriever
+def _write_parts(
+    folder: Path, retriever: Retriever, passages: Sequence[Passage], sample: Sequence[str]
+) -> dict[str, Any]:
+    import pandas as pd
+
     for part in (GRAPH, VECTORS, FILES):
         (folder / part).mkdir(parents=True)
-    _passage_table(exported.passages).to_parquet(folder / PASSAGES, index=False)
+    rows = [
+        (p.id, p.title, p.text, json.dumps(p.source.page_number), p.source.document_id, p.source.document_name)
+        for p in passages
+    ]
+    pd.DataFrame(rows, columns=list(COLUMNS)).to_parquet(folder / PASSAGES, index=False)
     index = retriever.index
     recorder = RecordingEmbedder(index.embedder)
     store = KgliteStore(folder / GRAPH, index.store.namespace)
     copied = copy_graph(index.store, store, recorder)
     again = Retriever(Index.build(index.chunks, store, recorder), retriever.strategy, retriever.label)
-    again.batch(exported.sample)
-    asked = set(exported.sample)
-    save_vectors(folder / VECTORS, index.embedder, [text for text in recorder.texts if text not in asked])
-    strategy = _with_files(retriever, folder / FILES)
-    manifest = {
+    again.batch(sample)
+    sampled = set(sample)
+    save_vectors(folder / VECTORS, index.embedder, [text for text in recorder.texts if text not in sampled])
+    strategy = _with_files(retriever.strategy, folder / FILES)
+    files = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
+    return {
         "schema": SCHEMA,
         "hopbench": version("hopbench"),
         "label": retriever.label,
         "strategy": {"name": strategy.name, "parameters": strategy.spec(), "identity": retriever.strategy.identity()},
         "plugins": _plugins(retriever.strategy),
-        "embedder": {"spec": exported.embedder, "name": index.embedder.name},
-        "max_tokens": exported.max_tokens,
-        "dataset": exported.dataset,
         "graph": {"namespace": store.namespace, "fingerprint": copied.fingerprint},
-        "passages": len(exported.passages),
-        "files": {name: file_sum(folder / name) for name in _files(folder)},
+        "passages": len(passages),
+        "files": {name: file_sum(folder / name) for name in files},
     }
-    write_manifest(folder, manifest)
 
 
-def _with_files(retriever: Retriever, folder: Path) -> Any:
+def _with_files(strategy: Any, folder: Path) -> Any:
     """The strategy with the files that its parameters name copied into `folder`, and named from the bundle."""
-    return _copied(retriever.strategy, folder)
-
-
-def _copied(strategy: Any, folder: Path) -> Any:
     if isinstance(strategy, Reranked):
-        return replace(strategy, base=_copied(strategy.base, folder))
+        return replace(strategy, base=_with_files(strategy.base, folder))
     changes: dict[str, str] = {}
     for name in strategy.fitted_fields:
         value = getattr(strategy, name)
@@ -131,23 +134,14 @@ def _copied(strategy: Any, folder: Path) -> Any:
     return replace(strategy, **changes) if changes else strategy
 
 
-def _check(exported: Exported, folder: Path) -> None:
-    """Ask the written retriever the sample: every passage and score must be as before."""
-    before, after = exported.retriever.batch(exported.sample), read_bundle(folder).batch(exported.sample)
-    for one, other in zip(before, after, strict=True):
-        if [(p.id, p.score) for p in one] != [(p.id, p.score) for p in other]:
-            raise StoreError(
-                f"the exported retriever answers {one.question!r} with {other.ids} instead of {one.ids}: "
-                "export it again; if that repeats, the embedder does not give the same vectors twice"
-            )
-
-
 def read_bundle(folder: Path) -> Retriever:
     """The retriever that `write_bundle` wrote.
 
     Raises InputError where the folder holds none, a file is missing or damaged, or this installation would rank
     otherwise (another strategy, other shipped weights, another version of the embedder).
     """
+    import pandas as pd
+
     manifest = read_manifest(folder)
     for name, digest in manifest.files.items():
         file = folder / name
@@ -161,7 +155,10 @@ def read_bundle(folder: Path) -> Retriever:
             f"{folder} was exported with the embedder {manifest.embedder.name}, here is {embedder.name}: "
             f"install hopbench {manifest.hopbench} with its pinned packages, or export it again"
         )
-    passages = _passages(folder / PASSAGES)
+    rows = pd.read_parquet(folder / PASSAGES).to_dict("split")["data"]
+    passages = [
+        Passage(name, title, text, Source(json.loads(page), *document)) for name, title, text, page, *document in rows
+    ]
     if len(passages) != manifest.passages:
         raise InputError(
             f"{folder / MANIFEST}: passages = {manifest.passages}, {PASSAGES} has {len(passages)}: {AGAIN}"
@@ -198,36 +195,11 @@ def _strategy(manifest: Manifest, folder: Path) -> Any:
 
 
 def _plugins(strategy: Strategy) -> dict[str, str]:
-    """Version and digest of the plug-ins that rank, by distribution."""
     return settings_of(code for kind in strategy.implementations() for code in code_of(kind)).get("plugins", {})
 
 
 def _other_version(manifest: Manifest) -> str:
     return f"it was exported by hopbench {manifest.hopbench}, this is {version('hopbench')}: export it again"
-
-
-def _passage_table(passages: Sequence[Passage]) -> pd.DataFrame:
-    import pandas as pd
-
-    rows = [
-        (p.id, p.title, p.text, json.dumps(p.source.page_number), p.source.document_id, p.source.document_name)
-        for p in passages
-    ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-def _passages(file: Path) -> list[Passage]:
-    import pandas as pd
-
-    rows = pd.read_parquet(file).to_dict("split")["data"]
-    return [
-        Passage(name, title, text, Source(json.loads(page), document_id, document_name))
-        for name, title, text, page, document_id, document_name in rows
-    ]
-
-
-def _files(folder: Path) -> list[str]:
-    return sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
 
 
 SCHEMA = "hopbench.retriever/1"
@@ -239,13 +211,7 @@ _shown = Repr()
 _shown.maxstring = _shown.maxother = 100
 
 
-class _Part(BaseModel):
-    """A part of a manifest; each field's description says what is wanted."""
-
-    model_config = ConfigDict(strict=True, frozen=True)
-
-
-class StrategyPart(_Part):
+class StrategyPart(BaseModel, strict=True, frozen=True):
     """The strategy: by which name and parameters it is made again, and its identity, which must then be the same."""
 
     name: str = Field(min_length=1, description="a label, such as pagerank")
@@ -253,21 +219,21 @@ class StrategyPart(_Part):
     identity: Any = Field(description="the strategy's identity")
 
 
-class EmbedderPart(_Part):
+class EmbedderPart(BaseModel, strict=True, frozen=True):
     """The embedder: the spec by which it is opened, and the name that it must then have."""
 
     spec: str = Field(min_length=1, description="an embedder, such as wordllama")
     name: str = Field(min_length=1, description="the embedder's name with its version")
 
 
-class GraphPart(_Part):
+class GraphPart(BaseModel, strict=True, frozen=True):
     """The graph: its name in the folder, and the digest of what it holds."""
 
     namespace: str = Field(pattern=r"^[^/\\\x00]+$", description="the name of the graph's file without its ending")
     fingerprint: str = Field(pattern="^[0-9a-f]{64}$", description="a SHA-256 in hexadecimal")
 
 
-class Manifest(_Part):
+class Manifest(BaseModel, strict=True, frozen=True):
     """What an exported folder holds, and what must be the same where it is opened."""
 
     hopbench: str = Field(min_length=1, description="the version of hopbench that exported it")
@@ -305,26 +271,20 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         return Manifest.model_validate(content)
     except ValidationError as error:
-        raise InputError(f"{file}: {'; '.join(_problems(error))}: {AGAIN}") from error
+        raise InputError(f"{file}: {'; '.join(map(_problem, error.errors(include_url=False)))}: {AGAIN}") from error
 
 
-def _problems(error: ValidationError) -> Iterator[str]:
-    for problem in error.errors(include_url=False):
-        field = ".".join(map(str, problem["loc"]))
-        given = "is missing" if problem["type"] == "missing" else f"= {_shown.repr(problem['input'])}"
-        yield f"{field} {given}, {_wanted(problem['loc'])} is wanted"
-
-
-def _wanted(place: tuple[int | str, ...]) -> str:
-    """The description of the innermost declared field that holds a place."""
+def _problem(problem: Mapping[str, Any]) -> str:
+    """A field, its value, and what is wanted: the description of the innermost declared field that holds the place."""
     model: Any = Manifest
     wanted = ""
-    for part in place:
+    for part in problem["loc"]:
         field = getattr(model, "model_fields", {}).get(part)
         if field is None:
             break
         wanted, model = str(field.description), field.annotation
-    return wanted
+    given = "is missing" if problem["type"] == "missing" else f"= {_shown.repr(problem['input'])}"
+    return f"{'.'.join(map(str, problem['loc']))} {given}, {wanted} is wanted"
 
 
 def _sum(manifest: Mapping[str, Any]) -> str:

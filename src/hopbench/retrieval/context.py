@@ -1,13 +1,8 @@
-"""The reader's context: the reading budget, and hybrid GraphRAG's block of entities and relations as text.
-
-The budget is the same for all strategies: none wins by giving the reader more context. The block competes with the
-passages for it, so it is capped, and it holds whole entities and whole relationships only: a cut line would state what
-the graph does not.
-"""
+"""The reader's context: the reading budget, and hybrid GraphRAG's block of entities and relations as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hopbench.retrieval.graph import cypher
@@ -27,29 +22,15 @@ _GLUE = "\u00a0"
 
 
 @dataclass(frozen=True, slots=True)
-class BlockShape:
-    """How large a block may be: its tokens, and the relations shown of each entity."""
-
-    tokens: int = MAX_TOKENS
-    relations: int = SHOWN_RELATIONS
-
-
-@dataclass(frozen=True, slots=True)
-class Related:
-    """An entity's neighbour: the relation's type as it reads from the entity, and its weight 1..10 where known."""
-
-    name: str
-    type: str
-    weight: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class EntityCard:
-    """An entity's section of the block."""
+    """An entity's section of the block.
+
+    `related` are its neighbours: name, the relation's type as it reads from the entity, weight 1..10 where known.
+    """
 
     name: str
     type: str = ""
-    related: Sequence[Related] = ()
+    related: Sequence[tuple[str, str, float | None]] = ()
     description: str = ""
 
 
@@ -73,7 +54,8 @@ def format_context(
 ) -> str:
     """The block for the question's entities, at most `max_tokens` as `count_tokens` counts; "" when nothing fits.
 
-    Entities go in by their order, then relationships by theirs, up to the first that does not fit whole.
+    Entities go in by their order, then relationships by theirs, up to the first that does not fit whole: a cut line
+    would state what the graph does not.
     """
     cards = list(cards)
     while cards and count_tokens(_head(cards)) > max_tokens:
@@ -82,12 +64,12 @@ def format_context(
         return ""
     block = _grown(_head(cards), "\n\n", map(_section, cards), max_tokens)
     title = f"{block}\n\n### Relevant Relationships"
-    listed = _grown(title, "\n", map(_line, relationships), max_tokens)
+    lines = (_wrapped(f"- {relation_words(relation)}") for relation in relationships)
+    listed = _grown(title, "\n", lines, max_tokens)
     return block if listed == title else listed
 
 
 def _grown(text: str, glue: str, parts: Iterable[str], max_tokens: int) -> str:
-    """The text with the parts before the first that does not fit."""
     for part in parts:
         longer = text + glue + part
         if count_tokens(longer) > max_tokens:
@@ -103,19 +85,16 @@ def _head(cards: Sequence[EntityCard]) -> str:
 
 def _section(card: EntityCard) -> str:
     lines = [f"### {_one_line(card.name)}" + (f" ({_one_line(card.type)})" if card.type else "")]
-    if card.related:
+    items = []
+    for name, kind, weight in card.related:
+        details = ", ".join(part for part in (kind, "" if weight is None else f"weight: {weight:g}") if part)
         # The source wraps between neighbours, never inside one.
-        items = [_neighbour(one).replace(" ", _GLUE) for one in card.related]
+        items.append(_one_line(f"{name} ({details})" if details else name).replace(" ", _GLUE))
+    if items:
         lines.append(_wrapped("Related: " + ", ".join(items)))
     if card.description:
         lines.append(_wrapped(f"Description: {shortened(card.description, MAX_DESCRIPTION)}"))
     return "\n".join(lines)
-
-
-def _neighbour(related: Related) -> str:
-    weight = "" if related.weight is None else f"weight: {related.weight:g}"
-    details = ", ".join(part for part in (related.type, weight) if part)
-    return _one_line(f"{related.name} ({details})" if details else related.name)
 
 
 def relation_words(relation: Relationship) -> str:
@@ -124,10 +103,6 @@ def relation_words(relation: Relationship) -> str:
     kind = f': "{relation.type}"' if relation.type else ""
     description = f" -- {shortened(relation.description, MAX_DESCRIPTION)}" if relation.description else ""
     return _one_line(f"{ends}{kind}{description} (strength: {relation.weight:g})")
-
-
-def _line(relation: Relationship) -> str:
-    return _wrapped(f"- {relation_words(relation)}")
 
 
 def _one_line(text: str) -> str:
@@ -156,74 +131,59 @@ def context_blocks(
     min_strength: float = 0.0,
     rel_types: Sequence[str] = (),
     floor: float | None = None,
-    shape: BlockShape = BlockShape(),
+    *,
+    max_tokens: int = MAX_TOKENS,
+    relations: int = SHOWN_RELATIONS,
 ) -> list[str]:
     """A block per question for its entities (ids, each with a card) and their passing relations; "" without any.
 
-    Relations are read down to `floor` (default: min_strength), those below min_strength neither shown nor charged.
+    Relations are read down to `floor` (default: min_strength), those below min_strength neither shown nor charged; of
+    an entity the `relations` strongest are shown.
     """
     wanted = sorted({entity for ids in entities for entity in ids})
-    if not wanted or not shape.tokens:
+    if not wanted or not max_tokens:
         return [""] * len(entities)
     least = min_strength if floor is None else floor
-    query = {"ids": wanted, "limit": shape.relations, "min_strength": least, "rel_types": list(rel_types)}
+    query = {"ids": wanted, "limit": relations, "min_strength": least, "rel_types": list(rel_types)}
     records, _ = batch.read_uncharged(cypher.STRONGEST_RELATIONS, **query)
-    # The strongest that pass a threshold are the strongest of all, without those that do not pass.
-    relations = {record["id"]: _above(record, min_strength) for record in records}
     counters.round_trips += 1
-    counters.rows += sum(len(record["target"]) for record in relations.values())
-    edges = {entity: _edges(entity, record, rel_types) for entity, record in relations.items()}
+    # The strongest that pass a threshold are the strongest of all, without those that do not pass.
+    edges = {record["id"]: _edges(record, min_strength, rel_types) for record in records}
+    counters.rows += sum(map(len, edges.values()))
     name_of = {entity: card.name for entity, card in cards.items()}
-    for edge in (edge for shown_edges in edges.values() for edge in shown_edges):
-        name_of.setdefault(edge.neighbour, edge.name)
-    shown = {entity: _card(entity, cards[entity], edges[entity]) for entity in wanted}
+    shown = {}
+    for entity in wanted:
+        related = []
+        for neighbour, name, strength, statements in edges[entity]:
+            name_of.setdefault(neighbour, name)
+            kinds = ", ".join(dict.fromkeys(one.seen_from(entity) for one in statements))
+            related.append((name, kinds, round(10.0 * strength, 1)))
+        card = cards[entity]
+        shown[entity] = EntityCard(card.name, card.type, related, card.description)
     return [
-        format_context([shown[entity] for entity in ids], _relationships(ids, edges, name_of), shape.tokens)
+        format_context([shown[entity] for entity in ids], _relationships(ids, edges, name_of), max_tokens)
         for ids in entities
     ]
 
 
-def _above(record: Record, least: float) -> Record:
-    places = [place for place, weight in enumerate(record["weight"]) if weight >= least]
-    if len(places) == len(record["weight"]):
-        return record
-    return {name: value if name == "id" else [value[place] for place in places] for name, value in record.items()}
+_Edge = tuple[str, str, float, Sequence[Statement]]  # of an entity: its neighbour, whose name, strength, statements
 
 
-@dataclass(frozen=True, slots=True)
-class _Edge:
-    """An edge of an entity: its neighbour, the strength 0..1, and the statements about the pair."""
-
-    neighbour: str
-    name: str
-    strength: float
-    statements: Sequence[Statement]
-
-
-def _edges(entity: str, record: Record, rel_types: Sequence[str]) -> list[_Edge]:
-    """An entity's edges, strongest first, ties by the neighbour's id, whatever the order of the store's rows.
+def _edges(record: Record, least: float, rel_types: Sequence[str]) -> list[_Edge]:
+    """An entity's edges of at least this strength, strongest first, ties by the neighbour's id.
 
     With `rel_types` an edge shows only statements of these types.
     """
+    entity, edges = record["id"], []
     columns = ("target", "name", "weight", "types", "description", "statements", "forward")
-    shown = []
     for target, name, strength, types, description, statements, forward in zip(
         *(record[column] for column in columns), strict=True
     ):
-        first, second = (entity, target) if forward else (target, entity)
-        stated = statements_of(first, second, strength, types, description, statements)
-        wanted = [statement for statement in stated if statement.type in rel_types]
-        shown.append(_Edge(target, name, strength, wanted or stated))
-    return sorted(shown, key=lambda edge: (-edge.strength, edge.neighbour))
-
-
-def _card(entity: str, card: Card, edges: Sequence[_Edge]) -> EntityCard:
-    related = [Related(edge.name, _kinds(entity, edge), _weight(10.0 * edge.strength)) for edge in edges]
-    return EntityCard(card.name, card.type, related, card.description)
-
-
-def _kinds(entity: str, edge: _Edge) -> str:
-    return ", ".join(dict.fromkeys(one.seen_from(entity) for one in edge.statements))
+        if strength >= least:
+            first, second = (entity, target) if forward else (target, entity)
+            stated = statements_of(first, second, strength, types, description, statements)
+            edges.append((target, name, strength, [one for one in stated if one.type in rel_types] or stated))
+    return sorted(edges, key=lambda edge: (-edge[2], edge[0]))
 
 
 def _relationships(
@@ -231,18 +191,10 @@ def _relationships(
 ) -> list[Relationship]:
     """The statements of the shown edges, each once and in its own direction, strongest first."""
     relationships: dict[object, Relationship] = {}
-    for statement in (statement for entity in entities for edge in edges[entity] for statement in edge.statements):
-        ends = name_of[statement.subject], name_of[statement.object]
-        relation = Relationship(
-            *ends, statement.type, statement.description, _weight(statement.weight), statement.directed
-        )
-        relationships.setdefault(statement.key, relation)
-    return sorted(relationships.values(), key=lambda statement: -statement.weight)
-
-
-def _weight(weight: float) -> float:
-    """A weight of 0..10, rounded to one decimal."""
-    return round(weight, 1)
+    for one in (one for entity in entities for *_, statements in edges[entity] for one in statements):
+        ends, weight = (name_of[one.subject], name_of[one.object]), round(one.weight, 1)
+        relationships.setdefault(one.key, Relationship(*ends, one.type, one.description, weight, one.directed))
+    return sorted(relationships.values(), key=lambda relation: -relation.weight)
 
 
 SEPARATOR, SEPARATOR_TOKENS = "\n\n", 2  # two where what follows begins with a slash or line break, else one or none
@@ -266,21 +218,14 @@ class Budget:
 
     def parts(self, ranked: Sequence[Chunk], graph_context: str = "") -> tuple[list[Chunk], list[str]]:
         """As `fit`, with the context in parts: the graph block, if there is one, then the text of each chunk."""
-        block = first_tokens(graph_context, self.tokens)
+        block, read = first_tokens(graph_context, self.tokens), []
         parts = [block] if block else []
         left = self.tokens - (count_tokens(block) + SEPARATOR_TOKENS if block else 0)
-        read = []
-        for chunk, text in self._cut(ranked, left):
+        for chunk in ranked[: self.chunks]:
+            text = first_tokens(chunk.content, left) if left > 0 else ""
+            if not text:
+                break
+            left -= count_tokens(text) + SEPARATOR_TOKENS
             read.append(chunk)
             parts.append(text)
         return read, parts
-
-    def _cut(self, ranked: Sequence[Chunk], left: int) -> Iterator[tuple[Chunk, str]]:
-        for chunk in ranked[: self.chunks]:
-            if left <= 0:
-                return
-            text = first_tokens(chunk.content, left)
-            if not text:
-                return
-            left -= count_tokens(text) + SEPARATOR_TOKENS
-            yield chunk, text

@@ -1,9 +1,4 @@
-"""A corpus as memory-mapped columns: passages that are read from files on access, and their chunks.
-
-All processes of a machine that read the same corpus share its pages, and opening it takes no time. The columns hold
-what was read and checked once; `Passage` and `Chunk` objects are made from them on each access. A passage is one chunk
-unless it is too long for a model to read at once.
-"""
+"""A corpus as memory-mapped columns: passages that are read from files on access, and their chunks."""
 
 from __future__ import annotations
 
@@ -130,6 +125,11 @@ class MappedChunks(Sequence[Chunk]):
     def _chunk(self, passage: Passage, row: int, number: int) -> Chunk:
         return chunk_of(passage) if number == WHOLE else chunk_of(passage, number, self._parts[row][number])
 
+    @property
+    def divided(self) -> bool:
+        """Whether any passage is more than one chunk."""
+        return bool(self._parts)
+
     @cached_property
     def ids(self) -> list[str]:
         """The chunks' ids."""
@@ -190,7 +190,6 @@ def ids_of(records: Sequence[Passage] | Sequence[Chunk]) -> list[str]:
 
 
 def _origin_text(passage: Passage) -> str:
-    """A passage's source and links; nothing where it has neither."""
     source, links = passage.source, [[link.text, link.target] for link in passage.links]
     facts = [source.page_number, source.document_id, source.document_name]
     return json.dumps([*facts, *([links] if links else [])]) if source or links else ""
@@ -209,47 +208,44 @@ def chunk_passages(passages: Iterable[Passage], max_tokens: int = MAX_TOKENS) ->
 
     A sentence over `max_tokens` is cut between words, in scripts without spaces between characters.
     """
+    chunks: Sequence[Chunk]
     if isinstance(passages, MappedPassages):
-        return _mapped_chunks(passages, max_tokens)
-    chunks = sorted((chunk for passage in passages for chunk in _split(passage, max_tokens)), key=attrgetter("id"))
-    _refuse_equal([chunk.id for chunk in chunks])
+        chunks = _mapped_chunks(passages, max_tokens)
+        if not chunks.divided:
+            return chunks
+        ids = chunks.ids
+    else:
+        made: list[Chunk] = []
+        for passage in passages:
+            # A text of n bytes has at most n tokens: most passages need no counting.
+            if len(passage.text.encode(errors="replace")) <= max_tokens or count_tokens(passage.text) <= max_tokens:
+                made.append(chunk_of(passage))
+            else:
+                parts = packed(spaced_sentences(passage.text), max_tokens)
+                made += [chunk_of(passage, number, text) for number, text in enumerate(parts)]
+        chunks = sorted(made, key=attrgetter("id"))
+        ids = [chunk.id for chunk in chunks]
+    for before, after in pairwise(ids):
+        if before == after:
+            raise InputError(f"two chunks have the id {after!r}: rename the passage whose id ends in '#' and a number")
     return chunks
-
-
-def _split(passage: Passage, max_tokens: int) -> Iterator[Chunk]:
-    # A text of n bytes has at most n tokens: most passages need no counting.
-    if len(passage.text.encode(errors="replace")) <= max_tokens or count_tokens(passage.text) <= max_tokens:
-        yield chunk_of(passage)
-        return
-    for part, text in enumerate(_parts(passage.text, max_tokens)):
-        yield chunk_of(passage, part, text)
 
 
 def _mapped_chunks(passages: MappedPassages, max_tokens: int) -> MappedChunks:
     """Only passages of more bytes than `max_tokens` are read: no text has more tokens than bytes."""
     long = np.flatnonzero(passages.sizes > max_tokens)
-    found = zip(long.tolist(), passages.some(long), strict=True)
-    counted = ((row, one) for row, one in found if count_tokens(one.text) > max_tokens)
-    parts = {row: list(_parts(one.text, max_tokens)) for row, one in counted}
+    parts = {
+        row: list(packed(spaced_sentences(one.text), max_tokens))
+        for row, one in zip(long.tolist(), passages.some(long), strict=True)
+        if count_tokens(one.text) > max_tokens
+    }
     if not parts:
         return MappedChunks(passages, passages.order, np.full(len(passages), WHOLE), {})
     ids = passages.ids
     divided = [(part_id(ids[row], number), row, number) for row in parts for number in range(len(parts[row]))]
     listed = sorted([*((one, row, WHOLE) for row, one in enumerate(ids) if row not in parts), *divided])
-    _refuse_equal([one for one, _, _ in listed])
     rows, numbers = np.array([place for _, *place in listed], np.int64).T.copy()
     return MappedChunks(passages, rows, numbers, parts)
-
-
-def _refuse_equal(ids: Sequence[str]) -> None:
-    """Raise InputError where two of the sorted ids are equal."""
-    for before, after in pairwise(ids):
-        if before == after:
-            raise InputError(f"two chunks have the id {after!r}: rename the passage whose id ends in '#' and a number")
-
-
-def _parts(text: str, max_tokens: int) -> Iterator[str]:
-    return packed(spaced_sentences(text), max_tokens)
 
 
 def packed(texts: Iterable[str], max_tokens: int) -> Iterator[str]:

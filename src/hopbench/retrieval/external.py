@@ -1,9 +1,4 @@
-"""External retrievers as strategies: they return passage ids, and nothing about how these were found.
-
-They are scored, compared and explained like any label. A ranking is never completed from a built-in one, and its first
-ten passages count as seeds, as bm25's do: reach@h then says what the graph could add to this retriever. A bad ranking
-fails its question, a bad reply all questions of the request.
-"""
+"""External retrievers as strategies: they return passage ids, and nothing about how these were found."""
 
 from __future__ import annotations
 
@@ -11,6 +6,7 @@ import json
 import secrets
 import sys
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from numbers import Integral
@@ -58,32 +54,35 @@ class ReplyError(Exception):
         self.again = again
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A ranking for each question asked, and the version that the endpoint states (empty: none)."""
+def read_reply(content: bytes, content_type: str, questions: int, k: int) -> tuple[list[Answer], str]:
+    """Parse `{"results": [[id, …], …]}`: an answer per question, and the optional `"version"` (empty: none).
 
-    answers: Sequence[Answer]
-    version: str = ""
-
-
-def read_reply(content: bytes, content_type: str, questions: int, k: int) -> Reply:
-    """Parse `{"results": [[id, …], …]}`, with an optional `"version"`, as one answer per question.
-
-    Raises
-    ------
-    ReplyError
-        For what is not JSON, has no list `results`, or has not as many results as there were questions.
+    Raises:
+        ReplyError: for what is not JSON, has no list `results`, or has not as many results as there were questions.
     """
-    record = _object(content, content_type)
+    try:
+        with collector_paused():  # finalizers that it calls fail where the reply is nested as deeply as Python allows
+            record = json.loads(content)
+    except (ValueError, RecursionError):  # nested without end, or a number of a million digits
+        begins = content[:MAX_QUOTED].decode(errors="replace").strip()
+        of = f" but {shown(content_type)}" if content_type and "json" not in content_type.lower() else ""
+        what = f"the reply is not JSON{of}; it begins {shown(begins)}" if begins else "the reply is empty"
+        raise ReplyError(what) from None
+    if not isinstance(record, dict):
+        raise ReplyError(f"the reply is {_kind(record)}, not an object with the field 'results'")
     if "results" not in record:
         present = ", ".join(shown(name) for name in list(record)[:5]) or "none"
         raise ReplyError(f"the reply has no field 'results' (fields present: {present})")
-    results = record["results"]
+    results, version = record["results"], record.get("version")
     if not isinstance(results, list):
         raise ReplyError(f"'results' is {_kind(results)}, not a list")
     if len(results) != questions:
         raise ReplyError(f"the reply has {len(results)} results for {questions} question{'s' if questions > 1 else ''}")
-    return Reply([ranking_of(one, k) for one in results], _version(record.get("version")))
+    answers = [ranking_of(one, k) for one in results]
+    printable = isinstance(version, str) and 0 < len(version) <= MAX_VERSION and version.isprintable()
+    if version is not None and not printable:
+        raise ReplyError(f"'version' is {_kind(version)}, not a printable text of up to {MAX_VERSION} characters")
+    return answers, version or ""
 
 
 def ranking_of(value: object, k: int) -> Answer:
@@ -100,31 +99,7 @@ def ranking_of(value: object, k: int) -> Answer:
     return Answer(passages)
 
 
-def _object(content: bytes, content_type: str) -> dict[str, Any]:
-    try:
-        with collector_paused():  # finalizers that it calls fail where the reply is nested as deeply as Python allows
-            value = json.loads(content)
-    except (ValueError, RecursionError):  # nested without end, or a number of a million digits
-        begins = content[:MAX_QUOTED].decode(errors="replace").strip()
-        of = f" but {shown(content_type)}" if content_type and "json" not in content_type.lower() else ""
-        what = f"the reply is not JSON{of}; it begins {shown(begins)}" if begins else "the reply is empty"
-        raise ReplyError(what) from None
-    if not isinstance(value, dict):
-        raise ReplyError(f"the reply is {_kind(value)}, not an object with the field 'results'")
-    return value
-
-
-def _version(value: object) -> str:
-    if value is None:
-        return ""
-    text = value if isinstance(value, str) else ""
-    if not text or len(text) > MAX_VERSION or not text.isprintable():
-        raise ReplyError(f"'version' is {_kind(value)}, not a printable text of up to {MAX_VERSION} characters")
-    return text
-
-
 def _kind(value: object) -> str:
-    """Describe a value in plain words: `the number 5`, `null`, `a list`."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, int | float):
@@ -149,11 +124,6 @@ class ExternalRetriever(Strategy):
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
-    def __post_init__(self) -> None:
-        """Refuse parameters outside their bounds."""
-        for name, spec in self.parameters().items():
-            self._check(spec, getattr(self, name))
-
     @classmethod
     def parameters(cls) -> Mapping[str, Field[Any]]:
         """The fields with bounds."""
@@ -162,6 +132,10 @@ class ExternalRetriever(Strategy):
     def spec(self) -> dict[str, Any]:
         """Where its rankings come from, and its parameters."""
         return {**self.source(), **{name: getattr(self, name) for name in self.parameters()}}
+
+    def identity(self) -> dict[str, Any]:
+        """Its spec; where it states an empty version this process too: what it searches cannot be known then."""
+        return {**self.spec(), **({"process": THIS_PROCESS} if self.source().get("version") == "" else {})}
 
     @abstractmethod
     def source(self) -> dict[str, Any]:
@@ -195,8 +169,13 @@ def first_parts(index: Index) -> Mapping[str, str]:
 
 
 def _ranking(question_id: str, answer: Answer, first: Mapping[str, str]) -> Ranking:
-    passages = answer.passages
-    failure = answer.failure or _fault(passages, first)
+    passages, failure = answer.passages, answer.failure
+    unknown = [passage for passage in passages if passage not in first]
+    twice = [passage for passage, count in Counter(passages).items() if count > 1]
+    if failure is None and unknown:
+        failure = f"{len(unknown)} of {len(passages)} passages are not in the corpus, such as {shown(unknown[0])}"
+    elif failure is None and twice:
+        failure = f"passage {shown(twice[0])} is returned twice"
     if failure is not None:
         return Ranking(question_id, notes=NOTES, failure=failure)
     scores = answer.scores or [1 / rank for rank in range(1, len(passages) + 1)]
@@ -204,25 +183,8 @@ def _ranking(question_id: str, answer: Answer, first: Mapping[str, str]) -> Rank
     return Ranking(question_id, hits, [hit.chunk_id for hit in hits[:SEEDS]], NOTES)
 
 
-def _fault(passages: Sequence[str], known: Mapping[str, str]) -> str | None:
-    """Say why a ranking cannot be scored; None where it can."""
-    unknown = [passage for passage in passages if passage not in known]
-    if unknown:
-        return f"{len(unknown)} of {len(passages)} passages are not in the corpus, such as {shown(unknown[0])}"
-    seen: set[str] = set()
-    for passage in passages:
-        if passage in seen:
-            return f"passage {shown(passage)} is returned twice"
-        seen.add(passage)
-    return None
-
-
 Retrieve = Callable[[Sequence[str], int], Sequence[Sequence[str]]]
 """Takes questions in words and how many passages are wanted; returns passage ids, best first, for each question."""
-
-
-def _none(questions: Sequence[str], k: int) -> Sequence[Sequence[str]]:
-    raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -236,14 +198,13 @@ class Function(ExternalRetriever):
     name: ClassVar[str] = "function"
     summary: ClassVar[str] = "a Python function that returns passage ids"
 
-    retrieve: Retrieve = field(default=_none, repr=False)
+    retrieve: Retrieve | None = field(default=None, repr=False)
     version: str = ""
     k: int = param(KEEP, "passages asked for", 1, KEEP)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be called."""
         super().__post_init__()
-        if not callable(self.retrieve) or self.retrieve is _none:
+        if not callable(self.retrieve):
             raise ParameterError(
                 f"function.retrieve = {self.retrieve!r} cannot be called: name a function of (questions, k)"
             )
@@ -254,12 +215,10 @@ class Function(ExternalRetriever):
         module = getattr(self.retrieve, "__module__", None) or type(self.retrieve).__module__
         return {"function": f"{module}.{named}", "version": self.version}
 
-    def identity(self) -> dict[str, Any]:
-        """Its spec; without a version this process too, since what the function searches cannot be known."""
-        return {**self.spec(), **({} if self.version else {"process": THIS_PROCESS})}
-
     def answers(self, questions: Sequence[Question], counters: Counters) -> Sequence[Answer]:
         """What the function returns; whatever it raises is raised, but nothing of it ends the run."""
+        if self.retrieve is None:
+            raise NotImplementedError
         try:
             found = list(self.retrieve([question.text for question in questions], self.k))
         except (HopBenchError, SystemExit) as error:  # these would end the other labels too

@@ -1,10 +1,4 @@
-"""Retrievers behind an HTTP endpoint, which gets questions and returns passage ids.
-
-    POST URL    {"questions": ["Who directed …?", …], "k": 100}
-    200 OK      {"results": [["p17", "p3", …], …]}        a list for each question, best first, at most k ids
-
-The reply may also state a `"version"` of the retriever and of what it searches (docs/your-retriever.md).
-"""
+"""Retrievers behind an HTTP endpoint, which gets questions and returns passage ids."""
 
 from __future__ import annotations
 
@@ -21,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
-from hopbench.retrieval.external import THIS_PROCESS, Answer, ExternalRetriever, Reply, ReplyError, read_reply, shown
+from hopbench.retrieval.external import Answer, ExternalRetriever, ReplyError, read_reply, shown
 from hopbench.retrieval.llm.client import LoopThread
 from hopbench.retrieval.strategies.base import KEEP, Timing, param
 from hopbench.retrieval.support.errors import InputError
@@ -50,7 +44,6 @@ class Endpoint(ExternalRetriever):
     timeout: float = param(30.0, "seconds that one request may take", 0.1, 3600.0)
 
     def __post_init__(self) -> None:
-        """Refuse parameters outside their bounds, and a URL that is none or holds a key."""
         super().__post_init__()
         check_url(self.url, f"endpoint.url = {shown(self.url.partition('?')[0].rpartition('@')[2])}")
 
@@ -59,25 +52,21 @@ class Endpoint(ExternalRetriever):
         return Connection(self.url, self.timeout, self.headers)
 
     @cached_property
-    def _greeting(self) -> Reply | None:
-        """The first reply; None where there was none."""
+    def _greeting(self) -> str | None:
+        """The version of the first reply; None where there was none."""
         try:
-            return self._asked([GREETING])
+            return self._request([GREETING])[1]
         except ReplyError:
             return None
 
     @property
     def version(self) -> str:
         """The version that the endpoint states, requested once; empty where it states none or does not answer."""
-        return "" if self._greeting is None else self._greeting.version
+        return self._greeting or ""
 
     def source(self) -> dict[str, Any]:
         """The URL and the version."""
         return {"url": self.url, "version": self.version}
-
-    def identity(self) -> dict[str, Any]:
-        """Its spec; without a version this process too, since what the endpoint searches cannot be known."""
-        return {**self.spec(), **({} if self.version else {"process": THIS_PROCESS})}
 
     def answers(self, questions: Sequence[Question], counters: Counters) -> Sequence[Answer]:
         """Ask for all questions; never raises for what an endpoint does."""
@@ -89,19 +78,16 @@ class Endpoint(ExternalRetriever):
     def _answers(self, texts: Sequence[str], counters: Counters) -> Sequence[Answer]:
         counters.observed["requests"] += not self._connection.given_up
         try:
-            return self._of_one_version(self._asked(texts)).answers
+            answers, version = self._request(texts)
+            if self._greeting is not None and version != self.version:  # results name one version
+                raise ReplyError(f"the version is {shown(version)}, and was {shown(self.version)} before")  # noqa: TRY301
         except ReplyError as fault:
             if len(texts) == 1 or self._connection.given_up:
                 return [Answer(failure=str(fault))] * len(texts)
             return [answer for text in texts for answer in self._answers([text], counters)]
+        return answers
 
-    def _of_one_version(self, reply: Reply) -> Reply:
-        """The reply, unless the endpoint has changed since it was asked first: results name one version."""
-        if self._greeting is not None and reply.version != self.version:
-            raise ReplyError(f"the version is {shown(reply.version)}, and was {shown(self.version)} before")
-        return reply
-
-    def _asked(self, texts: Sequence[str]) -> Reply:
+    def _request(self, texts: Sequence[str]) -> tuple[list[Answer], str]:
         body = json.dumps({"questions": list(texts), "k": self.k}).encode()
         return read_reply(*self._connection.post(body), len(texts), self.k)
 
@@ -138,7 +124,8 @@ def check_url(url: str, flag: str) -> str:
         fits = False
     if not fits or not url.isprintable() or " " in url:
         raise InputError(f"{flag}: not a URL of http or https with a host, such as http://127.0.0.1:8000/retrieve")
-    secret = [name for name, _ in parse_qsl(parts.query, keep_blank_values=True) if _is_secret(name)]
+    names = [name for name, _ in parse_qsl(parts.query, keep_blank_values=True)]
+    secret = [name for name in names if any(part in name.lower() for part in _SECRET)]
     if "@" in parts.netloc or secret:
         what = f"the parameter {secret[0]!r}" if secret else "a user or password"
         raise InputError(
@@ -148,10 +135,6 @@ def check_url(url: str, flag: str) -> str:
     if parts.fragment:
         raise InputError(f"{flag}: the URL ends in #{parts.fragment}, which is not sent to a server: leave it out")
     return url
-
-
-def _is_secret(name: str) -> bool:
-    return any(part in name.lower() for part in _SECRET)
 
 
 @dataclass(eq=False)
@@ -197,7 +180,7 @@ class Connection:
     def _once(self, body: bytes) -> tuple[bytes, str]:
         begun = time.monotonic()
         try:
-            return _loop().submit(self._limited(body)).result()
+            return _loop().submit(self._sent(body)).result()
         except TimeoutError:
             raise ReplyError(f"no whole reply within {self.timeout:g} s", lost=True) from None
         except httpx.ConnectError as error:
@@ -210,15 +193,15 @@ class Connection:
         except httpx.HTTPError as error:
             raise ReplyError(f"{type(error).__name__}: {error}", lost=True) from None
 
-    async def _limited(self, body: bytes) -> tuple[bytes, str]:
-        async with asyncio.timeout(self.timeout):
-            return await self._sent(body)
-
     async def _sent(self, body: bytes) -> tuple[bytes, str]:
-        async with self._opened().stream("POST", self.url, content=body) as reply:
-            if reply.status_code != httpx.codes.OK:
-                raise await self._refused(reply)
-            encoding = reply.headers.get("content-encoding", "identity")
+        async with asyncio.timeout(self.timeout), self._opened().stream("POST", self.url, content=body) as reply:
+            code, encoding = reply.status_code, reply.headers.get("content-encoding", "identity")
+            if reply.is_redirect:
+                raise ReplyError(f"HTTP {code}: redirects are not followed; name the URL that answers")
+            if code != httpx.codes.OK:
+                begins = await anext(reply.aiter_raw(_EXCERPT_BYTES), b"")
+                words = self._hidden(begins).decode(errors="replace").strip()
+                raise ReplyError(f"HTTP {code}" + (f": {shown(words)}" if words else ""), again=code in _BUSY)
             if encoding != "identity":
                 raise ReplyError(f"the reply is compressed ({shown(encoding)}), which was not asked for")
             parts, size = [], 0
@@ -228,17 +211,6 @@ class Connection:
                     raise ReplyError(f"the reply is over {REPLY_LIMIT:,} bytes, which is the limit")
                 parts.append(part)
             return self._hidden(b"".join(parts)), reply.headers.get("content-type", "")
-
-    async def _refused(self, reply: httpx.Response) -> ReplyError:
-        code = reply.status_code
-        if reply.is_redirect:
-            return ReplyError(f"HTTP {code}: redirects are not followed; name the URL that answers")
-        begins = b""
-        async for part in reply.aiter_raw(_EXCERPT_BYTES):
-            begins = part
-            break
-        words = self._hidden(begins).decode(errors="replace").strip()
-        return ReplyError(f"HTTP {code}" + (f": {shown(words)}" if words else ""), again=code in _BUSY)
 
     def _hidden(self, content: bytes) -> bytes:
         """What a server sends, without our keys, should it repeat them: reasons are written into results."""

@@ -1,9 +1,4 @@
-"""The data sets on which numbers were tuned or from which they were learned, and how their questions are recognised.
-
-A result on the questions that chose the numbers is no evidence. A set is identified by its digest, and its questions by
-short hashes of their normalised texts, so that a part of it, or the same questions over another corpus, are recognised
-too. No text can be recovered from them.
-"""
+"""The data sets on which numbers were tuned or from which they were learned, and how their questions are recognised."""
 
 from __future__ import annotations
 
@@ -44,7 +39,6 @@ class FittedOn:
         return cls(name, digest, unpacked(hashes.strip() or shipped_hashes().get(digest, "")))
 
     def __str__(self) -> str:
-        """Name, digest and hashes, as best.yaml has them; without the hashes of sets that travel with HopBench."""
         hashes = "" if self.digest in shipped_hashes() else "".join(sorted(self.questions))
         return " ".join([self.name.replace(" ", "_"), self.digest, hashes]).strip()
 

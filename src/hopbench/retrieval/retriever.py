@@ -1,7 +1,4 @@
-"""One strategy over one index, asked question by question: what a program needs that only wants passages.
-
-A retriever ranks exactly as a run does: the same strategy, the same index, the same mapping from chunks to passages.
-"""
+"""One strategy over one index, for programs that only want passages: it ranks exactly as a run does."""
 
 from __future__ import annotations
 
@@ -66,7 +63,6 @@ class Retrieved(Sequence[RetrievedPassage]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[RetrievedPassage]: ...
     def __getitem__(self, index: int | slice) -> RetrievedPassage | Sequence[RetrievedPassage]:
-        """A passage by its place (from 0), or a slice of them."""
         return self.passages[index]
 
     def __len__(self) -> int:
@@ -79,7 +75,13 @@ class Retrieved(Sequence[RetrievedPassage]):
 
     def paths(self) -> list[str]:
         """How each passage was reached, readable: `Jaipur -MENTIONED_IN-> [Hawa Mahal]`; empty for a seed."""
-        return [_readable(passage.path, self.name_of) for passage in self.passages]
+        name_of = self.name_of
+        return [
+            name_of(one.path[0].source) + "".join(f" -{step.edge}-> {name_of(step.target)}" for step in one.path)
+            if one.path
+            else ""
+            for one in self.passages
+        ]
 
     def to_frame(self) -> pd.DataFrame:
         """A row per passage: rank, id, title, score, origin, path, text."""
@@ -92,7 +94,7 @@ class Retrieved(Sequence[RetrievedPassage]):
         return pd.DataFrame(rows, columns=["rank", "id", "title", "score", "origin", "path", "text"])
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: of all the graph's names, those that the paths show."""
+        # Of all the graph's names, only those that the paths show are pickled.
         nodes = {node for one in self.passages for step in one.path for node in (step.source, step.target)}
         return {**vars(self), "name_of": partial(_known, {node: self.name_of(node) for node in nodes})}
 
@@ -102,26 +104,18 @@ class Retrieved(Sequence[RetrievedPassage]):
     def _repr_html_(self) -> str:
         """The table that a notebook shows; notebooks align cells to the right, in which texts are hard to read."""
         head = "".join(f"<th{LEFT}>{name}</th>" for name in ("rank", "passage", "score", "how it was reached", "text"))
-        rows = "".join(self._row(one, path) for one, path in zip(self.passages, self.paths(), strict=True))
+        rows = ""
+        for one, path in zip(self.passages, self.paths(), strict=True):
+            text = one.text
+            shown = text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS].rstrip() + " …"
+            cells = (str(one.rank), one.title or one.id, f"{one.score:.4g}", path or one.origin, shown)
+            rows += f"<tr>{''.join(f'<td{LEFT}>{html.escape(cell)}</td>' for cell in cells)}</tr>"
         caption = f"{html.escape(self.question)} <i>({html.escape(self.label)})</i>"
         return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-
-    @staticmethod
-    def _row(passage: RetrievedPassage, path: str) -> str:
-        text = passage.text
-        shown = text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS].rstrip() + " …"
-        cells = (str(passage.rank), passage.title or passage.id, f"{passage.score:.4g}", path or passage.origin, shown)
-        return f"<tr>{''.join(f'<td{LEFT}>{html.escape(cell)}</td>' for cell in cells)}</tr>"
 
 
 def _known(names: Mapping[str, str], node: str) -> str:
     return names.get(node, node)
-
-
-def _readable(path: Sequence[Step], name_of: Callable[[str], str]) -> str:
-    if not path:
-        return ""
-    return name_of(path[0].source) + "".join(f" -{step.edge}-> {name_of(step.target)}" for step in path)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -140,14 +134,19 @@ class Retriever:
         return f"<hopbench.Retriever {self.label} over {len(self._texts):,} passages>"
 
     def __call__(self, question: str, k: int = DEFAULT_K) -> Retrieved:
-        """The best `k` passages for one question. Raises InputError for a blank question or a `k` below 1."""
+        """The best `k` passages for one question; see `batch`."""
         return self.batch([question], k)[0]
 
     def batch(self, questions: Iterable[str], k: int = DEFAULT_K) -> list[Retrieved]:
-        """The best `k` passages for each of several questions, which share the work of one search.
+        """The best passages for each of several questions, which share the work of one search.
 
-        At most 100 passages are ranked for a question. Raises InputError for a question that is blank or no text, or a
-        `k` that is no whole number above 0, StrategyError where the strategy failed.
+        Args:
+            questions: in words.
+            k: passages for each question; at most 100 are ranked.
+
+        Raises:
+            InputError: for a question that is blank or no text, or a `k` that is no whole number above 0.
+            StrategyError: where the strategy failed.
         """
         if isinstance(questions, str):
             raise InputError("questions is one text: call the retriever itself for one question, or pass a list")
@@ -158,26 +157,25 @@ class Retriever:
             if not isinstance(text, str) or not text.strip():
                 reason = "is blank" if isinstance(text, str) else f"is of type {type(text).__name__}"
                 raise InputError(f"question {place} {reason}: write a question in words")
-        asked = [Question(str(number), text) for number, text in enumerate(questions)]
-        batch = Batch(self.index, asked, alone=len(asked) == 1)
-        rankings = self.strategy.rank(batch, Counters())
+        wanted = [Question(str(number), text) for number, text in enumerate(questions)]
+        rankings = self.strategy.rank(Batch(self.index, wanted, alone=len(wanted) == 1), Counters())
         return [self._answer(text, ranking, k) for text, ranking in zip(questions, rankings, strict=True)]
 
     def _answer(self, question: str, ranking: Ranking, k: int) -> Retrieved:
         if ranking.failure is not None:
             raise StrategyError(f"{self.label} could not answer {question!r}: {ranking.failure}")
-        index = self.index
         best: dict[str, Hit] = {}
         for hit in ranking.hits:
-            best.setdefault(index.passage_of[hit.chunk_id], hit)
+            best.setdefault(self.index.passage_of[hit.chunk_id], hit)
             if len(best) == k:
                 break
-        passages = tuple(self._passage(rank, name, hit) for rank, (name, hit) in enumerate(best.items(), 1))
+        passages = tuple(
+            RetrievedPassage(
+                rank, name, *self._texts[name], hit.score, hit.origin, hit.path, hit.components, hit.source
+            )
+            for rank, (name, hit) in enumerate(best.items(), 1)
+        )
         return Retrieved(question, self.label, passages, ranking.notes, ranking.graph_context, self._name_of)
-
-    def _passage(self, rank: int, passage: str, hit: Hit) -> RetrievedPassage:
-        title, text = self._texts[passage]
-        return RetrievedPassage(rank, passage, title, text, hit.score, hit.origin, hit.path, hit.components, hit.source)
 
     def _name_of(self, node: str) -> str:
         """A node of a path as people call it; the names are read when the first path is shown."""

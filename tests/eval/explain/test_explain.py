@@ -169,7 +169,7 @@ class Toy(Strategy):
     broken: float = param(0.5, "fails at 1", 0.0, 1.0)
 
     def initial(self, batch: Batch) -> list[Scored]:
-        return [batch.with_ids(candidates) for candidates in batch.dense]
+        return [batch.all_with_ids([candidates])[0] for candidates in batch.dense]
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         if self.broken == 1.0:

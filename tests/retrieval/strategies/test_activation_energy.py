@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from hopbench.retrieval.strategies._activation_energy import (
+from hopbench.retrieval.strategies._activation_spread import (
     BELOW_THRESHOLD,
     DEAD_END,
     EMPTY_FRONTIER,

@@ -224,19 +224,19 @@ class Corpus:
 
         Raises InputError where the folder cannot be written or holds something else.
         """
-        from hopbench.retrieval.bundle import Exported, write_bundle
+        from hopbench.retrieval.bundle import write_bundle
         from hopbench.retrieval.types import MAX_TOKENS
 
         texts = list(self.questions.values())[:SAMPLE] or [p.title or p.text for p in self.passages[:SAMPLE]]
-        exported = Exported(
-            retriever=self.retriever(strategy),
-            passages=self.passages,
+        return write_bundle(
+            Path(folder),
+            self.retriever(strategy),
+            self.passages,
+            [text for text in texts if text.strip()],
             embedder=self.options.embedder,
             max_tokens=self.options.max_tokens or MAX_TOKENS,
             dataset=self.name,
-            sample=[text for text in texts if text.strip()],
         )
-        return write_bundle(exported, Path(folder))
 
     def __len__(self) -> int:
         return len(self.passages)

@@ -1,9 +1,4 @@
-"""The interface of embedders, and the rules that all of them follow.
-
-`similarity` everywhere in HopBench is the raw cosine, so rows are unit vectors and a dot product is the cosine. A text
-without any known token (blank, or only whitespace) has no direction: its row is zero and its cosine with anything 0.
-Components are multiples of 2⁻²⁴, so that cosines are exact on every processor (`support.arithmetic`).
-"""
+"""The interface of embedders, and the rules that all of them follow."""
 
 from __future__ import annotations
 
@@ -20,11 +15,7 @@ Vectors = npt.NDArray[np.float32]
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into unit vectors. The same text gives the same bytes, whatever else is in the batch.
-
-    Whether it does so on another processor is up to the model: WordLlama's vectors are the same everywhere, those of a
-    network run by ONNX are not (docs/scale.md).
-    """
+    """Turns texts into unit vectors. The same text gives the same bytes, whatever else is in the batch."""
 
     @property
     def name(self) -> str:
@@ -57,8 +48,7 @@ def embed_with(
 
     Lone surrogates, which JSON can carry and no tokenizer accepts, become question marks.
     """
-    if isinstance(texts, str):
-        raise TypeError("embed() takes a sequence of texts, not one text: pass [text]")
+    refuse_text(texts)
     clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
     known = [row for row, text in enumerate(clean) if text.strip()]
     encoded = encode([clean[row] for row in known]) if known else None
@@ -66,6 +56,12 @@ def embed_with(
     if encoded is not None:
         vectors[known] = unit_rows(encoded)
     return vectors
+
+
+def refuse_text(texts: Sequence[str]) -> None:
+    """Raise TypeError for one text in place of a sequence of texts."""
+    if isinstance(texts, str):
+        raise TypeError("embed() takes a sequence of texts, not one text: pass [text]")
 
 
 def unit_rows(vectors: npt.NDArray[np.floating[Any]]) -> Vectors:

@@ -1,18 +1,4 @@
-"""A content-addressed cache on disk: (model with version, text) → vector, so that nothing is embedded twice.
-
-(But many short texts of WordLlama, which are embedded as fast as they are found here: `CachedEmbedder.quick`.)
-
-One SQLite file per model, keyed by a 128-bit BLAKE2b digest of the text. SQLite, because its locks and write-ahead log
-already give what a cache for parallel, killable processes needs: a reader sees a batch whole or not at all, `kill -9`
-loses at most the batch in flight, and writers wait for each other.
-
-Measured (256 dimensions, 2 busy cores): with pages of 16 KiB and a rowid, 5,000 texts are answered in .03 s and 100,000
-in 1.0 s, digests included, and 100,000 stored in 3 s; one text costs .5 ms. Pages of 4 KiB read 1.5 times slower; a
-table WITHOUT ROWID 4 times slower and 4 times larger (three 1 KiB vectors do not fit its B-tree page). Even WordLlama,
-9,000 passages a second, is 11 times slower than its cache. Memory: the result and one batch.
-
-Each vector carries a checksum: a flipped byte would otherwise enter rankings unseen. What fails it is computed again.
-"""
+"""A content-addressed cache on disk: (model with version, text) → vector, so that nothing is embedded twice."""
 
 from __future__ import annotations
 
@@ -20,17 +6,16 @@ import hashlib
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from tenacity import retry, retry_if_exception_message, stop_after_delay, wait_random
 
-from hopbench.retrieval.embedding.base import Embedder, Vectors
+from hopbench.retrieval.embedding.base import Embedder, Vectors, refuse_text
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.errors import InputError, exhausted
 from hopbench.retrieval.support.notice import notice
@@ -73,8 +58,9 @@ def _explained(file: Path) -> Iterator[None]:
 class EmbeddingCache:
     """A folder of caches, one file per model. It is created on first use and may be deleted at any time.
 
-    Safe for threads and for several processes. Raises `InputError` when the folder cannot be written, DamagedCache
-    when SQLite cannot read a file.
+    Safe for threads and for several processes: SQLite's locks and write-ahead log show a reader each batch whole, and a
+    killed process loses at most the batch in flight. Raises `InputError` when the folder cannot be written,
+    DamagedCache when SQLite cannot read a file.
     """
 
     folder: Path
@@ -85,7 +71,7 @@ class EmbeddingCache:
         return self.folder / f"{re.sub(r'[^A-Za-z0-9.]+', '-', model)[:80]}-{digest}.sqlite"
 
     def heal(self, model: str) -> None:
-        """Save the readable rows of a damaged file of `model`, with a notice."""
+        """Save the readable rows of a damaged file of `model`, with a warning."""
         with _explained(self.file(model)):
             heal(self.file(model), "other vectors are computed again")
 
@@ -102,7 +88,7 @@ class EmbeddingCache:
 
 @dataclass(frozen=True)
 class VectorTable:
-    """One model's vectors by `text_key`."""
+    """One model's vectors by `text_key`, each with a checksum."""
 
     connection: sqlite3.Connection
     file: Path
@@ -117,29 +103,23 @@ class VectorTable:
         """Vectors of unique `keys`, shape (len(keys), dimension), and a mask of those stored (rows of others are 0)."""
         with _explained(self.file), self.connection:
             self.connection.execute("BEGIN")  # one snapshot: another writer may store the first vectors meanwhile
-            lost = 0
-            vectors = np.zeros((len(keys), self.dimension() or 0), dtype=np.float32)
+            damaged, dimension = 0, self.dimension() or 0
+            vectors = np.zeros((len(keys), dimension), dtype=np.float32)
             stored = np.zeros(len(keys), dtype=np.bool_)
             for start in range(0, len(keys), READ_BATCH):
                 row_of = {key: start + offset for offset, key in enumerate(keys[start : start + READ_BATCH])}
-                selected = self._select(list(row_of))
-                rows = _intact(selected, vectors.shape[1] * STORED.itemsize)
-                lost += len(selected) - len(rows)
+                query = f"SELECT key, vector, {SEAL} FROM vectors WHERE key IN ({','.join('?' * len(row_of))})"
+                selected = self.connection.execute(query, list(row_of)).fetchall()
+                size = dimension * STORED.itemsize
+                rows = [row[:2] for row in selected if row[2] == seal_of_bytes(*row[:2]) and len(row[1]) == size]
+                damaged += len(selected) - len(rows)
                 at = [row_of[key] for key, _ in rows]
-                vectors[at] = self._decoded(b"".join(vector for _, vector in rows), len(rows), vectors.shape[1])
+                content = b"".join(vector for _, vector in rows)
+                vectors[at] = np.frombuffer(content, STORED).reshape(len(rows), dimension)
                 stored[at] = True
-        if lost:
-            notice(f"embedding cache {self.file}: {lost:,} damaged vectors are computed again")
+        if damaged:
+            notice(f"embedding cache {self.file}: {damaged:,} damaged vectors are computed again")
         return vectors, stored
-
-    def _select(self, keys: list[bytes]) -> list[tuple[bytes, bytes, int]]:
-        marks = ",".join("?" * len(keys))
-        query = f"SELECT key, vector, {SEAL} FROM vectors WHERE key IN ({marks})"
-        return self.connection.execute(query, keys).fetchall()
-
-    @staticmethod
-    def _decoded(content: bytes, count: int, dimension: int) -> Vectors:
-        return np.frombuffer(content, STORED).reshape(count, dimension)
 
     def write(self, keys: Sequence[bytes], vectors: Vectors) -> None:
         """Store `vectors`, shape (len(keys), d), all or none; where a key is already there the first answer stays.
@@ -159,11 +139,6 @@ class VectorTable:
                     "a name of its own"
                 )
             self.connection.executemany(_STORE, rows)
-
-
-def _intact(rows: list[tuple[bytes, bytes, int]], size: int) -> list[tuple[bytes, bytes]]:
-    """The rows with intact vectors: of `size` bytes, with the checksum they were written with."""
-    return [row[:2] for row in rows if row[2] == seal_of_bytes(*row[:2]) and len(row[1]) == size]
 
 
 # Two processes that both turn a new file to write-ahead logging may be refused without SQLite's own waiting.
@@ -196,11 +171,29 @@ SHORT_SECONDS = 0.5  # a batch that takes less is followed by one of twice its s
 # WordLlama embeds that many texts of at most this average length (characters) in 10 µs each. The cache finds one in
 # 5 µs, in 45 where its file has 4 GB and is not in memory; storing one takes 130.
 MIN_QUICK_TEXTS, MAX_QUICK_LENGTH = 1024, 64
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class CachedEmbedder:
+class _Wrapper:
+    """An embedder with the name and the threshold of the `inner` one."""
+
+    inner: Embedder
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def synonym_threshold(self) -> float:
+        return self.inner.synonym_threshold
+
+    @property
+    def dimension(self) -> int:
+        return self.inner.dimension
+
+
+@dataclass(frozen=True)
+class CachedEmbedder(_Wrapper):
     """`inner` behind the cache: it embeds only texts that the cache lacks, each once.
 
     (Two processes that need the same new text in the same moment both compute it; both return the one stored first.)
@@ -208,53 +201,37 @@ class CachedEmbedder:
     the same bytes each time.
     """
 
-    inner: Embedder
     cache: EmbeddingCache
     quick: bool = False
 
     @property
-    def name(self) -> str:
-        """The inner embedder's: the cache changes no vector."""
-        return self.inner.name
-
-    @property
-    def synonym_threshold(self) -> float:
-        """The inner embedder's."""
-        return self.inner.synonym_threshold
-
-    @property
     def dimension(self) -> int:
         """As stored, so that an endpoint need not be asked; else the inner embedder's."""
-        return self._healed(self._dimension)
+        try:
+            return self._dimension()
+        except DamagedCache:
+            self.cache.heal(self.name)
+            return self._dimension()
 
     def _dimension(self) -> int:
         with self.cache.open(self.name) as table:
             return table.dimension() or self.inner.dimension
 
-    def _healed(self, work: Callable[[], T]) -> T:
-        """`work`, after healing the cache once where it turns out to be damaged."""
-        try:
-            return work()
-        except DamagedCache:
-            self.cache.heal(self.name)
-            return work()
-
     def embed(self, texts: Sequence[str]) -> Vectors:
         """As `Embedder.embed`; new vectors are stored every 256 texts or every second: an interrupted run loses few."""
-        if isinstance(texts, str):
-            raise TypeError("embed() takes a sequence of texts, not one text: pass [text]")
+        refuse_text(texts)
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         if self.quick and len(texts) >= MIN_QUICK_TEXTS and sum(map(len, texts)) <= MAX_QUICK_LENGTH * len(texts):
-            return self._computed(texts)
-        return self._healed(lambda: self._embedded(texts))
-
-    def _computed(self, texts: Sequence[str]) -> Vectors:
-        """Embed texts in batches: embedding takes at least as much memory again as the vectors themselves."""
-        vectors = np.empty((len(texts), self.inner.dimension), dtype=np.float32)
-        for start in range(0, len(texts), MAX_BATCH):
-            vectors[start : start + MAX_BATCH] = on_grid(self.inner.embed(texts[start : start + MAX_BATCH]))
-        return vectors
+            vectors = np.empty((len(texts), self.inner.dimension), dtype=np.float32)
+            for start in range(0, len(texts), MAX_BATCH):  # embedding takes as much memory as the vectors themselves
+                vectors[start : start + MAX_BATCH] = on_grid(self.inner.embed(texts[start : start + MAX_BATCH]))
+            return vectors
+        try:
+            return self._embedded(texts)
+        except DamagedCache:
+            self.cache.heal(self.name)
+            return self._embedded(texts)
 
     def _embedded(self, texts: Sequence[str]) -> Vectors:
         keys = [text_key(text) for text in texts]
@@ -263,8 +240,13 @@ class CachedEmbedder:
         with self.cache.open(self.name) as table:
             vectors, stored = table.read(unique)
             missing = [key for key, is_stored in zip(unique, stored, strict=True) if not is_stored]
-            for batch in _batches(missing):
+            start, size = 0, MIN_BATCH
+            while start < len(missing):
+                begun, batch = time.monotonic(), missing[start : start + size]
                 table.write(batch, on_grid(self.inner.embed([text_of[key] for key in batch])))
+                start += size
+                if time.monotonic() - begun < SHORT_SECONDS:
+                    size = min(2 * size, MAX_BATCH)
             if missing:  # read back, so that this answer and every later one have the same bytes
                 vectors, stored = table.read(unique)
         if not stored.all():
@@ -275,77 +257,38 @@ class CachedEmbedder:
         return vectors[[row_of[key] for key in keys]]
 
 
-def _batches(keys: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield batches of `MIN_BATCH` keys, and larger ones while each takes little time."""
-    start, size = 0, MIN_BATCH
-    while start < len(keys):
-        begun = time.monotonic()
-        yield keys[start : start + size]
-        start += size
-        if time.monotonic() - begun < SHORT_SECONDS:
-            size = min(2 * size, MAX_BATCH)
-
-
 @dataclass(frozen=True)
-class StoredEmbedder:
+class StoredEmbedder(_Wrapper):
     """`inner`, which embeds only texts without a row in `vectors` (n, d); `rows` maps text keys to rows.
 
     Nothing is written: a folder that holds the vectors may be read-only, and many processes may share it.
     """
 
-    inner: Embedder
     rows: Mapping[bytes, int]
     vectors: Vectors = field(repr=False)
-
-    @property
-    def name(self) -> str:
-        """The model's."""
-        return self.inner.name
 
     @property
     def dimension(self) -> int:
         """Length of a vector."""
         return int(self.vectors.shape[1])
 
-    @property
-    def synonym_threshold(self) -> float:
-        """The model's."""
-        return self.inner.synonym_threshold
-
     def embed(self, texts: Sequence[str]) -> Vectors:
         """As `Embedder.embed`."""
-        if isinstance(texts, str):
-            raise TypeError("embed() takes a sequence of texts, not one text: pass [text]")
-        found = np.array([self.rows.get(text_key(text), -1) for text in texts], dtype=np.intp)
+        refuse_text(texts)
+        rows = np.array([self.rows.get(text_key(text), -1) for text in texts], dtype=np.intp)
         result = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        known = found >= 0
-        result[known] = self.vectors[found[known]]
+        known = rows >= 0
+        result[known] = self.vectors[rows[known]]
         if not known.all():
             result[~known] = self.inner.embed([text for text, there in zip(texts, known, strict=True) if not there])
         return result
 
 
-@dataclass
-class RecordingEmbedder:
+@dataclass(frozen=True)
+class RecordingEmbedder(_Wrapper):
     """`inner`, with a record of its texts in the order of their first use."""
 
-    inner: Embedder
     texts: dict[str, None] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """The inner embedder's."""
-        return self.inner.name
-
-    @property
-    def dimension(self) -> int:
-        """The inner embedder's."""
-        return self.inner.dimension
-
-    @property
-    def synonym_threshold(self) -> float:
-        """The inner embedder's."""
-        return self.inner.synonym_threshold
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """As `Embedder.embed`."""

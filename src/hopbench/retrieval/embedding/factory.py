@@ -24,7 +24,7 @@ class PluginEmbedder(Protocol):
     """What a package offers under `hopbench.embedders`: a class or function of the model's name that returns this.
 
     `name` is the model's own, version included. Vectors need no unit length, and blank texts are not asked for. A
-    package that has measured it states its `synonym_threshold` (cosine, .7 without) as `Embedder` does.
+    package that has measured it states its `synonym_threshold` (cosine, 0.7 without) as `Embedder` does.
     """
 
     name: str
@@ -76,13 +76,6 @@ class Adapted:
         return vectors
 
 
-def adapted(embedder: object, spec: str, code: str) -> Embedder:
-    """The embedder of a plug-in. Raises InputError where it lacks what `PluginEmbedder` has."""
-    if missing := [name for name in ("name", "dimension", "embed") if not hasattr(embedder, name)]:
-        raise InputError(f"embedder {spec!r} of the plug-in {code} has no {', '.join(missing)}")
-    return Adapted(embedder, spec, code)  # type: ignore[arg-type]
-
-
 @once
 def embedders() -> Registry[Callable[..., Any]]:
     """The built-in embedders and those that installed packages offer under the entry point `hopbench.embedders`."""
@@ -90,41 +83,44 @@ def embedders() -> Registry[Callable[..., Any]]:
 
 
 def get_embedder(spec: str, cache: EmbeddingCache | None = None) -> Embedder:
-    """The embedder that `spec` names, behind `cache` when one is given; no model is loaded before the first new text.
+    """The embedder that `spec` names; no model is loaded before the first new text.
 
-    `spec`: `wordllama`, `minilm`, `fastembed:BAAI/bge-small-en-v1.5`, `openai:text-embedding-3-small` (or any other
-    model after the colon; the endpoint and its key come from OPENAI_BASE_URL and OPENAI_API_KEY), or the name of a
-    plug-in, with a model after a colon where it takes one.
+    Args:
+        spec: `wordllama`, `minilm`, `fastembed:BAAI/bge-small-en-v1.5`, `openai:text-embedding-3-small` (or any other
+            model after the colon; the endpoint and its key come from OPENAI_BASE_URL and OPENAI_API_KEY), or the name
+            of a plug-in, with a model after a colon where it takes one.
+        cache: where vectors are stored, so that no text is embedded twice.
 
-    Raises `UnknownNameError` for any other spec, `MissingExtraError` when an optional package is not installed.
+    Raises:
+        UnknownNameError: for any other spec.
+        MissingExtraError: when an optional package is not installed.
+
+    >>> get_embedder("wordllama").embed(["Ada Lovelace"]).shape
+    (1, 256)
     """
-    embedder = _named(spec, cache)
+    kind, colon, model = spec.partition(":")
+    if kind in EXAMPLES and not model:
+        raise InputError(f"embedder {spec!r} needs a model after a colon, such as '{kind}:{EXAMPLES[kind]}'")
+    unknown = kind not in embedders().names() and kind not in embedders().broken
+    if unknown or (colon and kind in BUILT_IN and kind not in EXAMPLES):
+        raise UnknownNameError("embedder", spec, specs())
+    make, arguments = embedders().get(kind), [model] if model else []
+    embedder: Embedder
+    if kind == "fastembed":
+        embedder = make(*arguments, models_folder=cache.folder / "fastembed-models" if cache else None)
+    else:
+        embedder = make(*arguments) if kind in BUILT_IN else _of_plugin(spec, kind, model)
     # WordLlama adds up vectors of tokens, the same bytes on every processor, and needs no cache for many short texts.
     return embedder if cache is None else CachedEmbedder(embedder, cache, quick=spec == "wordllama")
 
 
 def specs() -> list[str]:
-    """What can be asked for, `:MODEL` where one must be named."""
+    """What can be requested, `:MODEL` where one must be named."""
     return [f"{name}:MODEL" if name in EXAMPLES else name for name in embedders().names()]
 
 
-def _named(spec: str, cache: EmbeddingCache | None) -> Embedder:
-    kind, colon, model = spec.partition(":")
-    if kind in EXAMPLES and not model:
-        raise InputError(f"embedder {spec!r} needs a model after a colon, such as '{kind}:{EXAMPLES[kind]}'")
-    if kind in BUILT_IN:
-        if colon and kind not in EXAMPLES:
-            raise UnknownNameError("embedder", spec, specs())
-        folder = {"models_folder": cache.folder / "fastembed-models" if cache else None}
-        made: Embedder = embedders().get(kind)(*([model] if model else []), **(folder if kind == "fastembed" else {}))
-        return made
-    if kind not in embedders().names() and kind not in embedders().broken:
-        raise UnknownNameError("embedder", spec, specs())
-    return _of_plugin(spec, kind, model)
-
-
 def _of_plugin(spec: str, kind: str, model: str) -> Embedder:
-    make = embedders().get(kind)
+    make, code = embedders().get(kind), stamp(embedders().code_of(kind))
     try:
         made = make(model) if model else make()
     except HopBenchError:
@@ -132,11 +128,12 @@ def _of_plugin(spec: str, kind: str, model: str) -> Embedder:
     except Exception as error:  # a plug-in may raise anything
         hint = "" if model else f"; does it need a model, as in {kind}:MODEL?"
         raise InputError(f"embedder {spec!r} cannot be made: {type(error).__name__}: {error}{hint}") from error
-    return adapted(made, spec, stamp(embedders().code_of(kind)))
+    if missing := [name for name in ("name", "dimension", "embed") if not hasattr(made, name)]:
+        raise InputError(f"embedder {spec!r} of the plug-in {code} has no {', '.join(missing)}")
+    return Adapted(made, spec, code)
 
 
 def _usable(name: str, make: object) -> Callable[..., Any]:
-    """Refuse what makes no embedder, and a name that no spec can have."""
     if not callable(make):
         raise InputError("it is neither a class nor a function that makes an embedder")
     if ":" in name:

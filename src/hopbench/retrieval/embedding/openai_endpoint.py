@@ -1,13 +1,4 @@
-"""Embeddings from any endpoint that speaks OpenAI's protocol (POST {base}/embeddings), chosen by OPENAI_BASE_URL.
-
-Source: https://platform.openai.com/docs/api-reference/embeddings. The client itself repeats requests after timeouts,
-lost connections and the statuses 408, 409, 429 and 5xx, with growing pauses, and obeys Retry-After. A text beyond the
-model's limit (8,191 tokens for OpenAI's) is cut or refused by the endpoint; HopBench's chunks stay below 1,200.
-
-The name includes the endpoint, since two servers may serve different models under one name. Endpoints need not repeat
-their bytes exactly; the cache makes the first answer the lasting one. The synonym threshold is ADR-041's 0.7, not
-measured for these models.
-"""
+"""Embeddings from any endpoint that speaks OpenAI's protocol (POST {base}/embeddings), chosen by OPENAI_BASE_URL."""
 
 from __future__ import annotations
 
@@ -29,19 +20,17 @@ DEFAULT_URL = "https://api.openai.com/v1"
 BATCH = 128
 
 
-def _base_url() -> str:
-    return os.environ.get("OPENAI_BASE_URL", "").rstrip("/") or DEFAULT_URL
-
-
 @dataclass(frozen=True)
 class OpenAIEmbedder:
     """`model` at `base_url`; the key is read from OPENAI_API_KEY for the first request and not stored here.
 
-    `timeout` is seconds per request; `retries` counts repeats of one request.
+    `timeout` is seconds per request; `retries` counts repeats of one request, which the client makes after timeouts,
+    lost connections and the statuses 408, 409, 429 and 5xx. Endpoints need not repeat their bytes: the cache keeps the
+    first answer. Source: https://platform.openai.com/docs/api-reference/embeddings.
     """
 
     model: str
-    base_url: str = field(default_factory=_base_url)
+    base_url: str = field(default_factory=lambda: os.environ.get("OPENAI_BASE_URL", "").rstrip("/") or DEFAULT_URL)
     timeout: float = 60.0
     retries: int = 5
     synonym_threshold: float = 0.7
@@ -91,7 +80,6 @@ class OpenAIEmbedder:
         )
 
     def _request(self, texts: list[str]) -> Vectors:
-        """The endpoint's vectors, in the order of `texts`."""
         client = self._client
         import openai
 
@@ -99,10 +87,10 @@ class OpenAIEmbedder:
             reply = client.embeddings.create(model=self.model, input=texts, encoding_format="float")
             if error := getattr(reply, "error", None):  # a gateway's, with status 200
                 raise self._bad(f"failed: {masked(reason_of(error), os.environ.get('OPENAI_API_KEY', ''))}")
-            with np.errstate(over="ignore"):  # becomes infinity, which `_checked` refuses
-                items = sorted(reply.data, key=_index)
+            with np.errstate(over="ignore"):  # becomes infinity, which is refused below
+                items = sorted(reply.data, key=lambda item: int(item.index))
                 rows = [np.asarray(item.embedding, dtype=np.float32).ravel() for item in items]
-            if list(map(_index, items)) != list(range(len(items))):
+            if [int(item.index) for item in items] != list(range(len(items))):
                 raise ValueError("its vectors are not numbered from 0 on")  # noqa: TRY301 - as any other wrong form
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
             raise self._bad(f"refused the key (status {error.status_code}): set OPENAI_API_KEY") from error
@@ -116,12 +104,9 @@ class OpenAIEmbedder:
                 f"gave a reply that is not OpenAI's: {str(error)[:200]}. Check that OPENAI_BASE_URL ({self.base_url}) "
                 "ends with the version, as in http://localhost:8000/v1"
             ) from error
-        return self._checked(rows, len(texts))
-
-    def _checked(self, rows: list[Vectors], expected: int) -> Vectors:
         lengths = sorted({len(row) for row in rows})
-        if len(rows) != expected or len(lengths) != 1 or lengths[0] == 0:
-            raise self._bad(f"gave {len(rows)} vectors of {lengths} dimensions for {expected} texts")
+        if len(rows) != len(texts) or len(lengths) != 1 or lengths[0] == 0:
+            raise self._bad(f"gave {len(rows)} vectors of {lengths} dimensions for {len(texts)} texts")
         vectors = np.stack(rows)
         if not np.isfinite(vectors).all():
             raise self._bad("gave a vector with NaN or infinity")
@@ -129,7 +114,3 @@ class OpenAIEmbedder:
 
     def _bad(self, problem: str) -> InputError:
         return InputError(f"embeddings from {self.name!r}: the endpoint {problem}")
-
-
-def _index(item: Any) -> int:
-    return int(item.index)

@@ -1,11 +1,11 @@
 """What strategies search: an index over one corpus and its graph, and batches of questions put to it."""
 
-from hopbench.retrieval.index.batch import Batch
 from hopbench.retrieval.index.cache import Arrays, Memo, ReadCache
 from hopbench.retrieval.index.index import (
     APPROXIMATE,
     EXACT,
     INDEX_VALUES,
+    Batch,
     Index,
     approximate_dense,
     nearest_rows,

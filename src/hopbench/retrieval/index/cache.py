@@ -1,8 +1,4 @@
-"""Caches of an index and of a batch: computed values and records in memory, and files that processes share.
-
-A value in memory keeps its cost beside it. Whoever uses a cached value is charged what it would have cost alone, so a
-strategy's figures do not depend on which strategies ran before it.
-"""
+"""Caches of an index and of a batch: computed values and records in memory, and files that processes share."""
 
 from __future__ import annotations
 
@@ -37,38 +33,29 @@ MAX_ROWS = 20_000_000
 FORMAT = 2  # of the files: it grows with each change of what BM25 or tagger compute, and they are made again
 LINKER = "linker-3"  # the same of the linker
 CHUNK_VECTORS = "chunk-vectors-1"  # the same of vectors
-TAGGER, VECTORS = "tagger.json", "vectors.npy"
 T = TypeVar("T")
+S = TypeVar("S", LexicalIndex, Tagger, ApproximateSearch, CellSearch, Linker)
 Arrays = Mapping[str, NDArray[Any]]
 
 
 class Memo:
-    """A least-recently-used cache of at most `limit` computed values, safe for threads.
+    """A least-recently-used cache of at most `limit` values, each computed within `timed`; safe for threads.
 
     A key names the computation and all its parameters, so that equal keys mean equal values of one type. Two threads
     that miss the same key both compute it; the first result is kept, and both get that one.
     """
 
     def __init__(self, limit: int, timed: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
-        """`timed` surrounds the computation of each value."""
         self._timed = timed
         self._values: LRUCache[Hashable, tuple[Any, Counters]] = LRUCache(limit)
         self._lock = Lock()
 
     def get(self, key: Hashable, compute: Callable[[], T]) -> T:
         """The value of `key`, computed on the first call; nobody is charged."""
-        value: T = self._entry(key, lambda _: compute())[0]
-        return value
+        return self.charged(key, Counters(), lambda _: compute())
 
     def charged(self, key: Hashable, counters: Counters, compute: Callable[[Counters], T]) -> T:
         """The value of `key`; `counters` are charged what `compute` charged the counters it was given."""
-        entry = self._entry(key, compute)
-        counters.add(entry[1])
-        value: T = entry[0]
-        return value
-
-    def _entry(self, key: Hashable, compute: Callable[[Counters], T]) -> tuple[Any, Counters]:
-        """The value of `key` and what it cost."""
         with self._lock:
             entry = self._values.get(key)
         if entry is None:
@@ -77,7 +64,9 @@ class Memo:
                 computed = compute(spent), spent
             with self._lock:
                 entry = self._values.setdefault(key, computed)
-        return entry
+        counters.add(entry[1])
+        value: T = entry[0]
+        return value
 
     def clear(self) -> None:
         """Let go of all values."""
@@ -85,7 +74,6 @@ class Memo:
             self._values.clear()
 
     def __iter__(self) -> Iterator[Hashable]:
-        """The keys of the values that are in the cache."""
         with self._lock:
             return iter(list(self._values))
 
@@ -119,41 +107,21 @@ class IndexCache:
 
     def lexical(self, compute: Callable[[], LexicalIndex], language: Language = ENGLISH) -> LexicalIndex:
         """BM25, memory-mapped."""
-        return self._kept(
-            "bm25",
-            lambda place: compute().save(place),
-            lambda place: LexicalIndex.load(place, language),
-            of=_version(language),
-        )
+        return self._cached("bm25", _version(language), compute, lambda place: LexicalIndex.load(place, language))
 
     def tagger(self, compute: Callable[[], Tagger], language: Language = ENGLISH) -> Tagger:
         """The tagger."""
-        return self._kept(
-            "tagger",
-            lambda place: compute().save(place / TAGGER),
-            lambda place: Tagger.load(place / TAGGER),
-            of=_version(language),
-        )
+        return self._cached("tagger", _version(language), compute, Tagger.load)
 
     def approximate(self, compute: Callable[[], ApproximateSearch]) -> ApproximateSearch:
         """The graph of near chunks by which dense search finds them, memory-mapped."""
-        return self._kept(
-            "near-chunks",
-            lambda place: compute().save(place),
-            ApproximateSearch.load,
-            of=f"{APPROXIMATE_VERSION} faiss {version('faiss-cpu')}",
-            content=True,
-        )
+        of = f"{APPROXIMATE_VERSION} faiss {version('faiss-cpu')}"
+        return self._cached("near-chunks", of, compute, ApproximateSearch.load, content=True)
 
     def cells(self, what: str, stamp: str, vectors: Vectors, compute: Callable[[], CellSearch]) -> CellSearch:
         """The search by cells of `vectors`, which are of the graph that has this stamp, memory-mapped."""
-        return self._kept(
-            f"cells-{what.replace(' ', '-')}",
-            lambda place: compute().save(place),
-            lambda place: CellSearch.load(place, vectors),
-            of=f"{CELLS_VERSION} faiss {version('faiss-cpu')} of {stamp}",
-            content=True,
-        )
+        name, of = f"cells-{what.replace(' ', '-')}", f"{CELLS_VERSION} faiss {version('faiss-cpu')} of {stamp}"
+        return self._cached(name, of, compute, lambda place: CellSearch.load(place, vectors), content=True)
 
     def vectors(self, compute: Callable[[], Vectors]) -> Vectors:
         """The chunks' vectors on the grid, memory-mapped, for a store that has none of its own."""
@@ -161,21 +129,11 @@ class IndexCache:
 
     def linker(self, stamp: str, compute: Callable[[], Linker]) -> Linker:
         """The linker of the graph that has this stamp."""
-        return self._kept(
-            "linker",
-            lambda place: compute().save(place),
-            Linker.load,
-            of=f"{LINKER} of {stamp}",
-        )
+        return self._cached("linker", f"{LINKER} of {stamp}", compute, Linker.load)
 
     def names(self, stamp: str, compute: Callable[[], Vectors]) -> Vectors:
         """The vectors of the names of the graph that has this stamp, memory-mapped."""
-        return self._kept(
-            "name-vectors",
-            lambda place: np.save(place / VECTORS, compute()),
-            lambda place: mapped_array(place / VECTORS),
-            of=f"{_version()} of {stamp}",
-        )
+        return self.arrays("name-vectors", f"{_version()} of {stamp}", lambda: {"vectors": compute()})["vectors"]
 
     def arrays(self, name: str, of: str, compute: Callable[[], Arrays]) -> Arrays:
         """Arrays by name, memory-mapped; `of` says of which graph, and of which version of the code, they are."""
@@ -187,15 +145,14 @@ class IndexCache:
         def read(place: Path) -> Arrays:
             return {file.stem: mapped_array(file) for file in place.glob("*.npy")}
 
-        return self._kept(name, write, read, of=of)
+        return kept(self.folder / name, of, write, read)
 
-    def _kept(
-        self, name: str, write: Callable[[Path], None], read: Callable[[Path], T], of: str = "", content: bool = False
-    ) -> T:
-        return kept(self.folder / name, of or _version(), write, read, content=content)
+    def _cached(
+        self, name: str, of: str, compute: Callable[[], S], load: Callable[[Path], S], *, content: bool = False
+    ) -> S:
+        return kept(self.folder / name, of, lambda place: compute().save(place), load, content=content)
 
 
 def _version(language: Language = ENGLISH) -> str:
-    """Of the code that computes what is kept."""
     own = "" if language.english else f" {language.code} stop-words {version('stop-words')}"
     return f"{FORMAT} bm25s {version('bm25s')}{own}"

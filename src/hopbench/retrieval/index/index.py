@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from typing import TypeVar
 
 import numpy as np
@@ -14,20 +15,21 @@ from hopbench.retrieval.corpus import MappedChunks, ids_of
 from hopbench.retrieval.embedding.base import Embedder, Vectors
 from hopbench.retrieval.graph.schema import CHUNK
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
-from hopbench.retrieval.graph.stores.base import GraphStore
+from hopbench.retrieval.graph.stores.base import GraphStore, Record, rows_of
 from hopbench.retrieval.index.cache import Arrays, IndexCache, Memo, ReadCache
-from hopbench.retrieval.index.linker import Services
+from hopbench.retrieval.index.linker import Link, Linker, Services
 from hopbench.retrieval.search.approximate import VERSION as GRAPH_VERSION
 from hopbench.retrieval.search.approximate import ApproximateSearch
 from hopbench.retrieval.search.cells import MIN_ROWS, SAMPLE, CellSearch, Queries
 from hopbench.retrieval.search.cells import VERSION as CELLS_VERSION
-from hopbench.retrieval.search.exact import LexicalIndex, TopRows, dense_top
+from hopbench.retrieval.search.exact import DEPTH, LexicalIndex, TopRows, cosines, dense_top
+from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.support.texts import Texts, TextsOfRows
 from hopbench.retrieval.support.timing import done_once
 from hopbench.retrieval.text import Language, Tagger, detect, sampled
-from hopbench.retrieval.types import Chunk, Source
+from hopbench.retrieval.types import Chunk, Counters, Question, Source
 
 T = TypeVar("T", bound=np.generic)
 
@@ -41,13 +43,10 @@ INDEX_VALUES = 64  # of `Index.memo`: matrices as large as the graph, several fo
 class Index:
     """A corpus ready to be searched. `chunks` are sorted by id; `vectors` is (n, d), a row per chunk.
 
-    `search` names the method of vector search; `native` performs it where that is not `EXACT`. `services` are what a
-    language model does for strategies, `memo` holds what strategies computed from the graph alone.
-
-    `floors` are the lowest thresholds of the trials to come, by (strategy, parameter): edges are read once down to
-    there, and each trial leaves out what is below its own threshold. `kept` holds files of what is computed from the
-    chunks alone; without it each process computes that itself. `graph_ids` are the ids of the graph's chunks where the
-    store maps them and they are those of `chunks`, row by row. `known_language` is the corpus's, where it was told.
+    `search` names the method of vector search; `native` performs it where that is not `EXACT`. `memo` holds what
+    strategies computed from the graph alone. `floors` are the lowest thresholds of the trials to come, by (strategy,
+    parameter): edges are read once down to there. `kept` has the cached files, `graph_ids` the ids of the graph's
+    chunks where the store maps them and they are those of `chunks`, row by row.
     """
 
     chunks: Sequence[Chunk]
@@ -78,21 +77,19 @@ class Index:
     @done_once()
     def lexical(self) -> LexicalIndex:
         """BM25 over the chunks."""
-
-        def computed() -> LexicalIndex:
-            return LexicalIndex([chunk.content for chunk in self.chunks], self.language)
-
-        return computed() if self.kept is None else self.kept.lexical(computed, self.language)
+        kept, chunks, language = self.kept, self.chunks, self.language
+        if kept is None:
+            return LexicalIndex([chunk.content for chunk in chunks], language)
+        return kept.lexical(lambda: LexicalIndex([chunk.content for chunk in chunks], language), language)
 
     @cached_property
     @done_once()
     def tagger(self) -> Tagger:
         """The tagger that gave the graph's edges their tags: fitted on the chunks' contents."""
-
-        def computed() -> Tagger:
-            return Tagger((chunk.content for chunk in self.chunks), self.language)
-
-        return computed() if self.kept is None else self.kept.tagger(computed, self.language)
+        kept, chunks, language = self.kept, self.chunks, self.language
+        if kept is None:
+            return Tagger((chunk.content for chunk in chunks), language)
+        return kept.tagger(lambda: Tagger((chunk.content for chunk in chunks), language), language)
 
     @cached_property
     @done_once()
@@ -154,10 +151,7 @@ class Index:
         return {chunk.id: chunk.source for chunk in self.chunks if chunk.source}
 
     def forget(self) -> None:
-        """Give back what strategies computed and read of a mapped graph, of which it is soon computed again.
-
-        At a million passages that is .4 GB.
-        """
+        """Give back what strategies computed and read of a mapped graph (0.4 GB at a million passages)."""
         if isinstance(self.store, ArrayStore):
             self.memo.clear()
             self.reads = ReadCache()
@@ -168,9 +162,9 @@ class Index:
             return None
         # Two stores may hold the graph of one build: neither takes the place of what is kept of the other.
         folder = self.kept.folder
-        mapped = isinstance(self.store, ArrayStore)
-        own = folder if mapped else folder.with_name(f"{folder.name}.{self.store.engine}")
-        return replace(self.kept, folder=own), stamp
+        if not isinstance(self.store, ArrayStore):
+            folder = folder.with_name(f"{folder.name}.{self.store.engine}")
+        return IndexCache(folder), stamp
 
     def graph_arrays(self, name: str, version: str, compute: Callable[[], Arrays]) -> Arrays:
         """Arrays that are computed from the graph alone, memory-mapped where they are kept; `version` is the code's."""
@@ -186,24 +180,18 @@ class Index:
         kept: IndexCache | None = None,
         language: Language | None = None,
     ) -> Index:
-        """Put everything together; the vectors are the store's, where it maps them, those kept, or the embedder's.
-
-        (After a graph build the embedder has them in its cache.)
-        """
+        """Put everything together; the vectors are the store's, where it maps them, cached ones, or the embedder's."""
+        mapped, graph_ids = isinstance(store, ArrayStore), None
         vectors = store.chunk_vectors(chunks) if isinstance(store, ArrayStore) else None
-        graph_ids = None
         if isinstance(store, ArrayStore) and vectors is not None:
             graph_ids = store.graph.nodes[CHUNK].ids
+        elif kept is None or mapped:
+            vectors = embedder.embed([chunk.content for chunk in chunks])
         else:
-
-            def embedded() -> Vectors:
-                return embedder.embed([chunk.content for chunk in chunks])
-
-            vectors = embedded() if kept is None or isinstance(store, ArrayStore) else kept.vectors(embedded)
+            vectors = kept.vectors(lambda: embedder.embed([chunk.content for chunk in chunks]))
         return cls(chunks, vectors, store, embedder, kept=kept, graph_ids=graph_ids, known_language=language)
 
     def __post_init__(self) -> None:
-        """Put the vectors on the grid, where their products are exact, whatever embedder they come from."""
         self.vectors = on_grid(self.vectors)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -233,21 +221,102 @@ def nearest_rows(
     """
     if index.search != APPROXIMATE or len(vectors) < MIN_ROWS:
         return dense_top(questions.vectors, vectors, depth)
-    cells = index.memo.get(("cells", what), lambda: _cells(index, what, vectors, asking))
-    return cells.top(questions, depth)
 
-
-def _cells(index: Index, what: str, vectors: Vectors, asking: Callable[[], Queries]) -> CellSearch:
-    def made() -> CellSearch:
+    def fitted() -> CellSearch:
         notice(f"putting {len(vectors):,} vectors ({what}) into cells, once: a minute for each million")
         found = CellSearch.fit(vectors, asking())
         notice(f"search of {what} is approximate (cells): {found}")
         return found
 
-    place = index.kept_of_graph()
-    return made() if place is None else place[0].cells(what, place[1], vectors, made)
+    def cells() -> CellSearch:
+        place = index.kept_of_graph()
+        return fitted() if place is None else place[0].cells(what, place[1], vectors, fitted)
+
+    return index.memo.get(("cells", what), cells).top(questions, depth)
 
 
 def spread(rows: NDArray[T], count: int = SAMPLE) -> NDArray[T]:
     """Some of the rows (n, …), at equal distances."""
     return rows if len(rows) <= count else np.asarray(rows[np.arange(count) * len(rows) // count])
+
+
+BATCH_VALUES = 16  # of `Batch.memo`
+
+
+@dataclass(eq=False)
+class Batch:
+    """Questions put to an index together. `alone` reads past all caches: for measuring the latency of one call.
+
+    `processes` is how many processes a strategy may divide them among, this one and forks of it.
+    """
+
+    index: Index
+    questions: Sequence[Question]
+    alone: bool = False
+    processes: int = 1
+    memo: Memo = field(default_factory=lambda: Memo(BATCH_VALUES), init=False)
+    _links: dict[int, list[Link]] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        """Question vectors, shape (q, d)."""
+        return self.index.embed([question.text for question in self.questions])
+
+    @cached_property
+    def dense(self) -> list[TopRows]:
+        """The best `DEPTH` chunks of each question by cosine."""
+        return self.index.nearest(self.vectors, DEPTH)
+
+    @cached_property
+    def lexical(self) -> list[TopRows]:
+        """The best `DEPTH` chunks of each question by BM25."""
+        return self.index.lexical.top([question.text for question in self.questions], DEPTH)
+
+    @cached_property
+    def vector_rankings(self) -> list[Scored]:
+        """`dense` as chunk ids with scores."""
+        return self.all_with_ids(self.dense)
+
+    @cached_property
+    def bm25_rankings(self) -> list[Scored]:
+        """`lexical` as chunk ids with scores."""
+        return self.all_with_ids(self.lexical)
+
+    def links(self, linker: Linker, numbers: Sequence[int] | None = None) -> list[list[Link]]:
+        """The names of the index's graph in each question of the batch, or in some by number; read once each."""
+        wanted, known = range(len(self.questions)) if numbers is None else numbers, self._links
+        known |= {number: linker.links(self.questions[number].text) for number in wanted if number not in known}
+        return [known[number] for number in wanted]
+
+    def all_with_ids(self, tops: Sequence[TopRows]) -> list[Scored]:
+        """Several rankings of rows, each as chunk ids with scores."""
+        ids = self.index.ids
+        rows = np.concatenate([np.zeros(0, np.intp), *(top.rows for top in tops)]).tolist()
+        scores = np.concatenate([np.zeros(0), *(top.scores for top in tops)]).tolist()
+        pairs = list(zip([ids[row] for row in rows], scores, strict=True))
+        ends = list(accumulate(len(top.rows) for top in tops))
+        return [pairs[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+
+    def cosines(self, question: int, chunk_ids: Sequence[str]) -> dict[str, float]:
+        """Raw cosines of chunks with one question of the batch, by chunk id."""
+        rows = [self.index.row_of[chunk] for chunk in chunk_ids]
+        values = cosines(self.index.vectors, rows, self.vectors[question])
+        return dict(zip(chunk_ids, values.tolist(), strict=True))
+
+    def read(self, counters: Counters, query: str, **parameters: object) -> list[Record]:
+        """Read from the store, charging `counters` a round trip and its rows."""
+        records, rows = self.read_uncharged(query, **parameters)
+        counters.round_trips += 1
+        counters.rows += rows
+        return records
+
+    def read_uncharged(self, query: str, **parameters: object) -> tuple[list[Record], int]:
+        """Read from the store; the records and their number of rows, for a caller that charges only what it uses."""
+        if self.alone:
+            records = self.index.store.read(query, **parameters)
+            return records, sum(map(rows_of, records))
+        return self.index.reads.read(self.index.store, query, parameters)
+
+    def floor(self, strategy: str, parameter: str, threshold: float) -> float:
+        """How far down to read for a threshold: the threshold itself, or the lowest that a coming trial asks for."""
+        return threshold if self.alone else min(threshold, self.index.floors.get((strategy, parameter), threshold))

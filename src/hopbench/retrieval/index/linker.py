@@ -1,17 +1,12 @@
-"""Links question words to the graph's entities, and the optional services of a language model that strategies use.
-
-A name is the longest match of a question's words against all names, aliases and titles. Every service is optional: a
-strategy has a form of each that needs none. A service answers for a whole batch of questions in one call, and charges
-the counters it is given.
-"""
+"""Links question words to the graph's entities, and the optional services of a language model that strategies use."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -66,7 +61,8 @@ class Linker:
     capitals a name of two letters or more links as it stands. Where names differ in accents or signs only, the
     spelling of the question decides.
 
-    `entities` are the ids of all, sorted, and `names` theirs in the same order; by id, `row_of` says where one stands.
+    It is made from names (entity id, name, type, aliases) and titles (chunk id, title). `entities` are the ids of all,
+    sorted, and `names` theirs in the same order; by id, `row_of` says where one stands.
     """
 
     def __init__(
@@ -76,7 +72,6 @@ class Linker:
         uncapitalised: Uncapitalised = NONE,
         language: Language = ENGLISH,
     ) -> None:
-        """`names` are (entity id, name, type, aliases); `titles` are (chunk id, title). `read` is how many both are."""
         self._uncapitalised, self.language = uncapitalised, language
         self._full: dict[str, list[str]] = {}
         self._title_entity: dict[str, str] = {}
@@ -92,9 +87,13 @@ class Linker:
         self._entity: Mapping[str, str] = {key: entity for key, (entity, _) in named.items()}  # by words of a name
         self._weight: Mapping[str, float] = {key: weight for key, (_, weight) in named.items()}
         for chunk, title in sorted(titles):
-            if split_qualifier(title)[1]:
-                self._full.setdefault(_key(title), []).append(chunk)
-                self._title_entity[_key(title)] = self._titled(split_qualifier(title)[0])
+            name, qualifier = split_qualifier(title)
+            if qualifier:
+                full, own = " ".join(name_key(title)), self._spellings.key(name)
+                self._full.setdefault(full, []).append(chunk)
+                # Of an entity that the graph does not know, the id that it would have.
+                known = self._entity.get(" ".join(own)) if own in self._spellings.apart else None
+                self._title_entity[full] = known or entity_id(own)
         for key in (*self._entity, *self._full):
             first, *rest = key.split(" ")
             first = fold(first)
@@ -142,16 +141,11 @@ class Linker:
 
     def resolve(self, name: str) -> str | None:
         """The entity with this name or alias, ignoring case and accents; None if the graph has none."""
-        return self._entity.get(" ".join(self._spellings.key(name)), self._entity.get(_key(name)))
+        return self._entity.get(" ".join(self._spellings.key(name)), self._entity.get(" ".join(name_key(name))))
 
     def of_title(self, title: str) -> str | None:
         """The entity of a passage's title, without its qualifier."""
         return self._entity.get(" ".join(self._spellings.title_key(title)))
-
-    def _titled(self, name: str) -> str:
-        """The id of a title's entity; of one that the graph does not know, the id that it would have."""
-        key = self._spellings.key(name)
-        return self._entity.get(" ".join(key), entity_id(key)) if key in self._spellings.apart else entity_id(key)
 
     def tokens(self, question: str) -> list[Token]:
         """The words of a question, which links count."""
@@ -225,7 +219,7 @@ def _best_entities(
         weight = PHRASE_WEIGHT if kind == "phrase" or kind in NAME_LABELS else TITLE_WEIGHT
         own = spellings.key(name)
         if own in spellings.apart:
-            loose.append((_key(name), entity, weight))
+            loose.append((" ".join(name_key(name)), entity, weight))
         others = (" ".join(spellings.key(alias)) for alias in aliases)
         for key, offered in ((" ".join(own), weight), *((other, ALIAS_WEIGHT) for other in others)):
             if key and (key not in best or offered > best[key][1]):
@@ -233,11 +227,6 @@ def _best_entities(
     for key, entity, weight in loose:
         best.setdefault(key, (entity, weight))
     return best
-
-
-def _key(name: str) -> str:
-    """A name's comparable form as one text; no word of it has a space."""
-    return " ".join(name_key(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,48 +238,20 @@ class Keywords:
     high: str
 
 
-class QuestionEntities(Protocol):
-    """Finds the entities that questions mean (document 4, stage 1)."""
+QuestionEntities = Callable[[Sequence[Question], Counters, Linker], Sequence[Sequence[str]]]
+"""ADR-041, stage 1: per question the ids of the entities that it means, each once, most important first."""
 
-    def __call__(self, questions: Sequence[Question], counters: Counters, linker: Linker) -> Sequence[Sequence[str]]:
-        """Per question the ids of graph entities, each once, most important first; `linker` resolves names."""
-        ...
+Synonyms = Callable[[Counters, Linker, Sequence[tuple[int, str]], int], Sequence[Sequence[str]]]
+"""ADR-041, stage 3: for each (index of the question in the batch, entity id) at most so many names, best first."""
 
+QuestionKeywords = Callable[[Sequence[Question], Counters, Linker], Sequence[Keywords]]
+"""The low- and high-level keywords of each question, as LightRAG has them from a language model."""
 
-class Synonyms(Protocol):
-    """Proposes other names for entities (document 4, stage 3); the caller checks them."""
+CommunitySummaries = Callable[[Counters, Sequence[str]], Sequence[str]]
+"""A summary for each community, of which the text has entity names and relations."""
 
-    def __call__(
-        self, counters: Counters, linker: Linker, wanted: Sequence[tuple[int, str]], limit: int
-    ) -> Sequence[Sequence[str]]:
-        """For each (index of the question in the batch, entity id) at most `limit` names, best first."""
-        ...
-
-
-class QuestionKeywords(Protocol):
-    """Finds the low- and high-level keywords of questions, as LightRAG does with a language model."""
-
-    def __call__(self, questions: Sequence[Question], counters: Counters, linker: Linker) -> Sequence[Keywords]:
-        """The keywords of each question; `linker` resolves names to entities."""
-        ...
-
-
-class CommunitySummaries(Protocol):
-    """Summarises communities of entities."""
-
-    def __call__(self, counters: Counters, texts: Sequence[str]) -> Sequence[str]:
-        """A summary for each text of entity names and relations."""
-        ...
-
-
-class TreeRelevance(Protocol):
-    """Scores how relevant texts are to questions (KG²RAG's authors use a cross-encoder)."""
-
-    def __call__(
-        self, questions: Sequence[Question], counters: Counters, pairs: Sequence[tuple[int, str]]
-    ) -> Sequence[float]:
-        """A score for each (index of the question in the batch, a tree's chunks as one text); higher is better."""
-        ...
+TreeRelevance = Callable[[Sequence[Question], Counters, Sequence[tuple[int, str]]], Sequence[float]]
+"""How relevant each (index of the question in the batch, a tree's chunks as one text) is; higher is better."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,10 +1,4 @@
-"""Which rows are nearest to each of n rows, or to each query: candidates by float32 products, decided by exact ones.
-
-A float32 product only preselects: its last bits depend on the processor, on the tiles and on the number of threads.
-Results are exact cosines of vectors on the grid (`arithmetic`), rounded to 6 decimals. A row's candidates clearly below
-its k-th best product so far are below the k-th best of all, so neither the order in which pairs come in nor the number
-of threads that bring them decides the result.
-"""
+"""Which rows are nearest to each of n rows, or to each query: candidates by float32 products, decided by exact ones."""
 
 from __future__ import annotations
 
@@ -48,9 +42,7 @@ def top_columns(scores: NDArray[np.floating[Any]], k: int) -> tuple[NDArray[np.i
 def kth_at_least(scores: NDArray[Any], k: int, groups: int = GROUPS) -> NDArray[Any]:
     """A lower bound (m, 1) of each row's k-th best value, close to it; -inf where there are fewer than k columns.
 
-    The k-th best among the maxima of disjoint groups of columns is such a bound, and one pass over the matrix finds it,
-    where selecting the k-th best itself would take twice the product that made the matrix. `groups` is how many there
-    are at least: of more, the bound is closer.
+    It is the k-th best among the maxima of at least `groups` groups of columns: one pass over the matrix finds it.
     """
     size = scores.shape[1] // max(groups, 16 * k)
     if size > 1:
@@ -59,11 +51,6 @@ def kth_at_least(scores: NDArray[Any], k: int, groups: int = GROUPS) -> NDArray[
     if scores.shape[1] < k:
         return np.full((len(scores), 1), -np.inf, np.float32)
     return np.partition(scores, -k, axis=1)[:, -k : scores.shape[1] - k + 1]
-
-
-def slack(dimension: int) -> float:
-    """How far below the k-th best float32 product a cell may lie and still be among the k best when rounded."""
-    return 2.0 * product_error(dimension) + ROUNDING
 
 
 def exact_cosines(
@@ -123,25 +110,23 @@ class Held(NamedTuple):
 class Candidates:
     """The rows that may be among the `k` nearest of each row of (n, d) unit vectors on the grid, at `floor` or above.
 
-    Or of each of (q, d) `questions` in place of the rows themselves. `least`, a value for each who asks, is the product
-    below which a row need not be offered another one. Safe for threads; a reader that sees an old value of `least`
-    offers more than it needs to. Each pair of a row and a candidate comes in once.
+    Or of each of (q, d) `questions`. `least` is by row or question the product below which no more need be offered.
+    float32 products only preselect: candidates clearly below the k-th best product so far are below the k-th best of
+    all, so neither the order of the offers nor the number of threads decides the result. Each pair comes in once.
     """
 
     def __init__(
-        self,
-        vectors: NDArray[np.float32],
-        k: int,
-        floor: float,
-        questions: NDArray[np.float32] | None = None,
+        self, vectors: NDArray[np.float32], k: int, floor: float, questions: NDArray[np.float32] | None = None
     ) -> None:
         self._vectors, self._k, self._floor = vectors, k, floor
         self._asking = vectors if questions is None else questions
-        self._gap = np.float32(slack(vectors.shape[1]))
+        # How far below the k-th best float32 product a cell may lie and still be among the k best when rounded.
+        slack = 2.0 * product_error(vectors.shape[1]) + ROUNDING
+        self._gap = np.float32(slack)
         self._parts: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]] = []
         self._held, self._limit = 0, max(HELD_PER_NEIGHBOUR * k * len(self._asking), MIN_HELD)
         self._lock = Lock()
-        self.least = np.full(len(self._asking), floor - slack(vectors.shape[1]), np.float32)
+        self.least = np.full(len(self._asking), floor - slack, np.float32)
 
     def raise_least(self, rows: Indices | slice, kth: NDArray[np.float32] | np.float32) -> None:
         """Let `kth` be known as a lower bound of the k-th best product of `rows`."""
@@ -159,7 +144,9 @@ class Candidates:
     def pairs(self) -> Pairs:
         """The pairs where one row is among the other's k nearest; equal cosines go to the row of the lower number."""
         rows, candidates = self.remaining()
-        rows, candidates, values = best_cells(rows, candidates, self._cosines(rows, candidates), self._k)
+        rows, candidates, values = best_cells(
+            rows, candidates, exact_cosines(self._asking, rows, candidates, self._vectors), self._k
+        )
         near = values >= self._floor
         low, high = np.minimum(rows, candidates)[near], np.maximum(rows, candidates)[near]
         keys, at = np.unique(low.astype(np.int64) * max(len(self._vectors), 1) + high, return_index=True)
@@ -183,9 +170,6 @@ class Candidates:
         self._parts, self._held = [held[:3]], len(held.rows)
         self.least = held.least.copy()  # it is raised in place, and what was read from a file may not be
 
-    def _cosines(self, rows: Indices, candidates: Indices) -> NDArray[np.float64]:
-        return exact_cosines(self._asking, rows, candidates, self._vectors)
-
     def _joined(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
         if not self._parts:
             return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.float32)
@@ -193,40 +177,31 @@ class Candidates:
         return rows, candidates, products
 
     def _prune(self) -> None:
-        """Raise `least` to what the candidates show, and drop those below it."""
+        """Raise `least` to what the candidates show and drop those below it; of crowded rows keep the k nearest alone.
+
+        Rows are crowded by many candidates within the gap, such as a text's copies.
+        """
         rows, candidates, products = self._joined()
         self._parts.clear()
-        order = np.argsort(_row_then_best(rows, products))
+        bits = products.view(np.int32)
+        ascending = bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))  # floats as whole numbers of the same order
+        order = np.argsort((rows.astype(np.int64) << 32) - ascending)  # whole numbers sort faster than pairs
         rows, candidates, products = rows[order], candidates[order], products[order]
         counts = np.bincount(rows, minlength=len(self.least))
         full = np.flatnonzero(counts >= self._k)
         kth = products[(np.cumsum(counts) - counts)[full] + self._k - 1]
         self.least[full] = np.maximum(self.least[full], kth - self._gap)
         keep = products >= self.least[rows]
-        self._parts.append(self._without_ties(rows[keep], candidates[keep], products[keep]))
-        self._held = len(self._parts[0][0])
-        self._limit = max(self._limit, 2 * self._held)
-
-    def _without_ties(
-        self, rows: NDArray[np.int32], candidates: NDArray[np.int32], products: NDArray[np.float32]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]:
-        """The candidates, sorted as they are, with the k nearest alone of rows that have many within the gap.
-
-        Such as a text's copies.
-        """
+        rows, candidates, products = rows[keep], candidates[keep], products[keep]
         crowded = np.bincount(rows, minlength=len(self.least))[rows] > 4 * self._k
-        if not crowded.any():
-            return rows, candidates, products
-        tied = np.flatnonzero(crowded)
-        cosines = self._cosines(rows[tied].astype(np.intp), candidates[tied].astype(np.intp))
-        order = np.lexsort((candidates[tied], -cosines, rows[tied]))
-        chosen = tied[order[np.arange(len(order)) - np.searchsorted(rows[tied], rows[tied]) < self._k]]
-        kept = distinct(np.concatenate([np.flatnonzero(~crowded), chosen]))
-        return rows[kept], candidates[kept], products[kept]
-
-
-def _row_then_best(rows: NDArray[np.int32], products: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Keys that sort by row and then by product, greatest first: whole numbers sort several times as fast as pairs."""
-    bits = products.view(np.int32)
-    ascending = bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))  # floats as whole numbers of the same order
-    return (rows.astype(np.int64) << 32) - ascending
+        if crowded.any():
+            tied = np.flatnonzero(crowded)
+            pairs = rows[tied].astype(np.intp), candidates[tied].astype(np.intp)
+            cosines = exact_cosines(self._asking, *pairs, self._vectors)
+            order = np.lexsort((candidates[tied], -cosines, rows[tied]))
+            chosen = tied[order[np.arange(len(order)) - np.searchsorted(rows[tied], rows[tied]) < self._k]]
+            left = distinct(np.concatenate([np.flatnonzero(~crowded), chosen]))
+            rows, candidates, products = rows[left], candidates[left], products[left]
+        self._parts.append((rows, candidates, products))
+        self._held = len(rows)
+        self._limit = max(self._limit, 2 * self._held)

@@ -1,10 +1,4 @@
-"""Rows of unit vectors in cells around centroids (k-means), and approximate search in the cells nearest to a query.
-
-Centroids and what is compared with them stand on a coarse grid of 2⁻¹¹, on which float32 products are exact: components
-within ±1 give multiples of 2⁻²², and no partial sum is beyond 2 in size, which 24 bits hold. So the same vectors lie in
-the same cells on every processor, whatever the number of threads; what a row is scored by is never a coarse product.
-(faiss trains its own centroids with float products, whose last bits depend on the processor.)
-"""
+"""Rows of unit vectors in cells around centroids (k-means), and approximate search in the cells nearest to a query."""
 
 from __future__ import annotations
 
@@ -39,7 +33,7 @@ INDEX, ABOUT = "ivf.faiss", "about.json"
 
 @dataclass(frozen=True)
 class Cells:
-    """The `centroids` (c, d) of n rows, on the coarse grid."""
+    """The `centroids` (c, d) of n rows, on a grid of 2⁻¹¹: there float32 products are exact on every processor."""
 
     centroids: Floats
 
@@ -87,6 +81,27 @@ def _moved(centroids: Floats, sample: Floats) -> Floats:
     return coarse(np.divide(sums, lengths, out=centroids.astype(np.float64), where=lengths > 0).astype(np.float32))
 
 
+def save_fitted(file: Path, index: Any, **tables: Mapping[int, float]) -> None:
+    """Write a faiss index, and beside it the tables by number of results that were chosen and measured for it."""
+    import faiss
+
+    faiss.write_index(index, str(file))
+    about = {name: dict(table) for name, table in tables.items()}
+    file.with_name(ABOUT).write_text(json.dumps(about), encoding="utf-8")
+
+
+def load_fitted(file: Path) -> tuple[Any, dict[str, dict[int, Any]]]:
+    """What `save_fitted` wrote, memory-mapped: processes that load the same index share its pages."""
+    import faiss
+
+    about = json.loads(file.with_name(ABOUT).read_text(encoding="utf-8"))
+    tables = {name: {int(depth): value for depth, value in table.items()} for name, table in about.items()}
+    try:
+        return faiss.read_index(str(file), faiss.IO_FLAG_MMAP_IFC), tables
+    except RuntimeError as error:  # faiss's own, for a file that it cannot read
+        raise ValueError(str(error)) from None
+
+
 class Queries(NamedTuple):
     """Query vectors (q, d), and for each, where given, rows to score beside those of its cells."""
 
@@ -124,13 +139,16 @@ class CellSearch:
         )
         lists.train(coarse(vectors[:1]))  # halves need no training, but faiss asks for it
         for part in blocks(len(vectors)):
-            _add(lists, part.start, coarse(vectors[part]), own[part])
+            numbers = np.arange(part.start, part.stop)
+            arrays = coarse(vectors[part]), numbers, np.ascontiguousarray(own[part], np.int64)
+            lists.add_core(len(numbers), *map(faiss.swig_ptr, arrays))
+            lists.ntotal = part.stop
         chooses, measures = (Queries(sample.vectors[half::2], sample.rows[half::2]) for half in (0, 1))
         made = cls(vectors, cells.centroids, lists, {}, {})
         nearest = [
             top.rows[top.scores < SAME][: DEPTHS[-1]] for top in dense_top(chooses.vectors, vectors, DEPTHS[-1] + 1)
         ]
-        made = replace(made, probes={depth: _needed(_ranks(cells, own, chooses, nearest, depth)) for depth in DEPTHS})
+        made = replace(made, probes={depth: _probes(cells, own, chooses, nearest, depth) for depth in DEPTHS})
         true = dense_top(measures.vectors, vectors, DEPTHS[-1])
         return replace(made, recalls={depth: _share(made.top(measures, depth), true, depth) for depth in DEPTHS})
 
@@ -140,25 +158,14 @@ class CellSearch:
 
     def save(self, folder: Path) -> None:
         """Write the inverted file into an empty folder."""
-        import faiss
-
-        faiss.write_index(self.lists, str(folder / INDEX))
-        about = {"probes": dict(self.probes), "recalls": dict(self.recalls)}
-        (folder / ABOUT).write_text(json.dumps(about), encoding="utf-8")
+        save_fitted(folder / INDEX, self.lists, probes=self.probes, recalls=self.recalls)
 
     @classmethod
     def load(cls, folder: Path, vectors: Floats) -> Self:
         """Load the inverted file of `vectors`, memory-mapped."""
-        import faiss
-
-        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-        probes, recalls = ({int(k): v for k, v in about[name].items()} for name in ("probes", "recalls"))
-        try:
-            lists: Any = faiss.read_index(str(folder / INDEX), faiss.IO_FLAG_MMAP_IFC)
-        except RuntimeError as error:  # faiss's own, for a file that it cannot read
-            raise ValueError(str(error)) from None
+        lists, tables = load_fitted(folder / INDEX)
         centroids = lists.quantizer.reconstruct_n(0, lists.nlist)
-        return cls(vectors, centroids, lists, probes, recalls)
+        return cls(vectors, centroids, lists, **tables)
 
     def top(self, queries: Queries, depth: int) -> list[TopRows]:
         """The best `depth` of the rows found for each query; of all rows beyond the last of `DEPTHS`."""
@@ -191,18 +198,9 @@ class CellSearch:
         near = np.take_along_axis(near, cells, axis=1)
         products, rows = np.empty((len(queries), count), np.float32), np.empty((len(queries), count), np.int64)
         params: Any = faiss.IVFSearchParameters(nprobe=cells.shape[1])  # type: ignore[call-arg]  # its stubs lack it
-        arrays = (faiss.swig_ptr(each) for each in (cells, near, products, rows))
+        arrays = map(faiss.swig_ptr, (cells, near, products, rows))
         self.lists.search_preassigned_c(len(queries), faiss.swig_ptr(queries), count, *arrays, False, params)
         return rows
-
-
-def _add(lists: Any, first: int, vectors: Floats, cells: Indices) -> None:
-    """Add rows from the number `first` on to the lists of their cells."""
-    import faiss
-
-    numbers, cells = np.arange(first, first + len(vectors)), np.ascontiguousarray(cells, np.int64)
-    lists.add_core(len(vectors), *(faiss.swig_ptr(each) for each in (vectors, numbers, cells)))
-    lists.ntotal = first + len(vectors)
 
 
 def _nearest_cells(near: Floats, count: int) -> NDArray[np.int64]:
@@ -215,20 +213,15 @@ def _nearest_cells(near: Floats, count: int) -> NDArray[np.int64]:
     return np.ascontiguousarray(np.take_along_axis(best, order, axis=1), np.int64)
 
 
-def _ranks(cells: Cells, own: Indices, queries: Queries, nearest: Sequence[Indices], depth: int) -> list[Indices]:
-    """For each query the ranks from 1 of the cells of its `depth` nearest rows; of a row given with it, 1."""
+def _probes(cells: Cells, own: Indices, queries: Queries, nearest: Sequence[Indices], depth: int) -> int:
+    """How many cells to scan so that `RECALL` of the `depth` nearest rows are found, those given with a query too."""
     given = queries.rows or [np.zeros(0, np.intp)] * len(queries.vectors)
-    ranks = []
+    ranks = [np.ones(1, np.intp)]
     for products, rows, known in zip(cells.products(queries.vectors), nearest, given, strict=True):
         of_rows = products[own[rows[:depth]]]
         rank = (products > of_rows[:, None]).sum(axis=1) + 1
         ranks.append(np.where(np.isin(rows[:depth], known), 1, rank))
-    return ranks
-
-
-def _needed(ranks: Sequence[Indices]) -> int:
-    """How many cells to scan so that `RECALL` of the rows are found."""
-    ordered = np.sort(np.concatenate([np.ones(1, np.intp), *ranks]))
+    ordered = np.sort(np.concatenate(ranks))
     return int(ordered[int(np.ceil(RECALL * len(ordered))) - 1])
 
 

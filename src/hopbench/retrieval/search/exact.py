@@ -69,10 +69,7 @@ class LexicalIndex:
         return found
 
     def _tokens(self, text: str) -> list[str]:
-        """The tokens of `bm25s.tokenize`, without its progress bar: a tenth of the time per question.
-
-        Of an English corpus those of its published protocol, but for texts in other scripts.
-        """
+        """The tokens of `bm25s.tokenize` for English; in other scripts, those of `search_words`."""
         if text.isascii() or (self._language.english and not mostly_unspaced(text)):
             words = _TOKEN.findall(unicodedata.normalize("NFC", text).lower())
         else:
@@ -91,11 +88,9 @@ class LexicalIndex:
 
     def scores(self, question: str) -> NDArray[np.float64]:
         """BM25 of every chunk for one question, shape (n,)."""
-        known = self._known(question)
-        if not known:
+        if not (known := self._known(question)):
             return np.zeros(self._size)
-        scores = np.round(self._index.get_scores(known), COSINE_DECIMALS)
-        return np.asarray(scores, np.float64)
+        return np.asarray(np.round(self._index.get_scores(known), COSINE_DECIMALS), np.float64)
 
     def scorer(self, question: str) -> Callable[[NDArray[np.integer[Any]]], NDArray[np.float64]]:
         """`scores` of any chunks, (k,), from their places in the tokens' postings: no array of all chunks is made."""
@@ -118,10 +113,7 @@ class LexicalIndex:
         return scores_of
 
     def sharing(self, texts: Sequence[str], most: int) -> Lists:
-        """For each text the chunks that have one of its tokens which at most `most` chunks have, a chunk once a token.
-
-        No chunk of a text without such a token.
-        """
+        """For each text the chunks that have one of its tokens which at most `most` chunks have."""
         if self._index is None:
             return Lists.of([np.zeros(0, np.intp)] * len(texts))
         index, vocabulary = self._index.scores, self._index.vocab_dict
@@ -134,7 +126,6 @@ class LexicalIndex:
         return Lists(index["indices"][places].astype(np.intp), before[of_text])
 
     def _known(self, question: str) -> list[str]:
-        """The tokens of a question that some chunk has."""
         vocabulary = self._index.vocab_dict if self._index is not None else {}
         return [token for token in self._tokens(question) if token in vocabulary]
 
@@ -142,30 +133,29 @@ class LexicalIndex:
 def dense_top(questions: NDArray[np.float32], chunks: NDArray[np.float32], depth: int = DEPTH) -> list[TopRows]:
     """The best chunks by cosine for (q, d) question vectors against (n, d) chunk vectors: unit vectors on the grid.
 
-    The float32 product only preselects: its last digits depend on the processor and on which questions share a batch,
-    and min-max fusion would stretch them. What may be among the best is scored again by `cosines`.
+    The float32 product only preselects: its last digits depend on the processor and on which questions share a batch.
+    What may be among the best is scored again by `cosines`. Products are made for a block of chunks after the other, so
+    that they stay within the cache.
     """
-    if not len(chunks) or not depth:
+    depth = min(depth, len(chunks))
+    if not depth:
         return [TopRows(np.zeros(0, np.intp), np.zeros(0)) for _ in questions]
-    parts = (questions[part] for part in blocks(len(questions), QUESTION_BATCH))
-    return [found for part in parts for found in _dense_top(part, chunks, min(depth, len(chunks)))]
-
-
-def _dense_top(questions: NDArray[np.float32], chunks: NDArray[np.float32], depth: int) -> list[TopRows]:
-    """A block of chunks after the other, so that products stay within the cache, however many chunks there are."""
-    found = Candidates(chunks, depth, -np.inf, questions)
-    size = min(max(MAX_PRODUCTS // len(questions), MIN_ROWS), len(chunks))
-    memory = np.empty(len(questions) * size, np.float32)  # fresh memory for each block takes as long as its product
-    for part in blocks(len(chunks), size):
-        products = memory[: len(questions) * (part.stop - part.start)].reshape(len(questions), -1)
-        np.matmul(questions, chunks[part].T, out=products)
-        if part.start == 0:
-            found.raise_least(slice(None), kth_at_least(products, depth)[:, 0])
-        asking, rows = set_cells(products >= found.least[:, None])
-        found.offer(asking, rows + part.start, products[asking, rows])
-    asking, rows = found.remaining()
-    candidates = np.split(rows, np.searchsorted(asking, np.arange(1, len(questions))))
-    return [best_of(chunks, *pair, depth) for pair in zip(candidates, questions, strict=True)]
+    tops: list[TopRows] = []
+    for block in (questions[part] for part in blocks(len(questions), QUESTION_BATCH)):
+        found = Candidates(chunks, depth, -np.inf, block)
+        size = min(max(MAX_PRODUCTS // len(block), MIN_ROWS), len(chunks))
+        memory = np.empty(len(block) * size, np.float32)  # fresh memory for each block takes as long as its product
+        for part in blocks(len(chunks), size):
+            products = memory[: len(block) * (part.stop - part.start)].reshape(len(block), -1)
+            np.matmul(block, chunks[part].T, out=products)
+            if part.start == 0:
+                found.raise_least(slice(None), kth_at_least(products, depth)[:, 0])
+            asking, rows = set_cells(products >= found.least[:, None])
+            found.offer(asking, rows + part.start, products[asking, rows])
+        asking, rows = found.remaining()
+        candidates = np.split(rows, np.searchsorted(asking, np.arange(1, len(block))))
+        tops += [best_of(chunks, *pair, depth) for pair in zip(candidates, block, strict=True)]
+    return tops
 
 
 def best_of(chunks: NDArray[np.float32], rows: NDArray[np.intp], question: NDArray[np.float32], depth: int) -> TopRows:

@@ -35,7 +35,7 @@ def min_max(scored: Scored) -> dict[str, float]:
 def weighted(parts: Iterable[tuple[float, Scored]]) -> dict[str, float]:
     """Σ weight · min-max score over the union of the lists; a chunk absent from a list has 0 there.
 
-    With weights .7 and .3, a chunk first in both lists scores .7·1 + .3·1 = 1.
+    With weights 0.7 and 0.3, a chunk first in both lists scores 0.7·1 + 0.3·1 = 1.
     """
     total: defaultdict[str, float] = defaultdict(float)
     for weight, scored in parts:
@@ -47,7 +47,7 @@ def weighted(parts: Iterable[tuple[float, Scored]]) -> dict[str, float]:
 def rank_shares(own: Sequence[str], initial: Sequence[str], share: float) -> dict[str, float]:
     """A ranking fused with the initial one: (1 − share)·61/(60 + own rank) + share·61/(60 + initial rank).
 
-    First in both: 1. With share .5, first in its own and absent from the initial: .5.
+    First in both: 1. With share 0.5, first in its own and absent from the initial: 0.5.
     """
     scores = {chunk: (1.0 - share) * (RRF_K + 1) / (RRF_K + rank) for rank, chunk in enumerate(own, 1)}
     for rank, chunk in enumerate(initial if share else (), 1):

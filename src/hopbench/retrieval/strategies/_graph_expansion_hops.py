@@ -35,7 +35,6 @@ class EdgeLists(NamedTuple):
         return cls(starts, targets[order], np.array(weights, np.float64)[order])
 
     def above(self, least: float) -> EdgeLists:
-        """Those with at least this weight."""
         strong = self.weights >= least
         starts = np.concatenate([[0], np.cumsum(strong)])[self.starts]
         return EdgeLists(starts, self.targets[strong], self.weights[strong])
@@ -54,19 +53,16 @@ class NodeScratch:
         self._values = np.zeros(size, np.float64)
 
     def firsts(self, nodes: Ints) -> Ints:
-        """The indices of first occurrences in `nodes`."""
         places = np.arange(len(nodes))
         self._places[nodes[::-1]] = places[::-1]  # of several values for a node the last one stays
         return np.flatnonzero(self._places[nodes] == places)
 
     def places(self, nodes: Ints, values: Ints, wanted: Ints) -> Ints:
-        """For each wanted node its value, −1 if it is not among `nodes`."""
         self._places[wanted] = -1
         self._places[nodes] = values
         return self._places[wanted]
 
     def values(self, nodes: Ints, values: Floats, wanted: Ints) -> Floats:
-        """As `places`, but 0 if it is not among `nodes`."""
         self._values[wanted] = 0.0
         self._values[nodes] = values
         return self._values[wanted]
@@ -96,26 +92,13 @@ class ReachedChunk:
     carried_similarity: float = 0.0
 
 
-class EntityRoutes(NamedTuple):
-    """A question's best route to each related entity, best first: from a frontier chunk (its index) by its entity.
-
-    `looked_up` counts the entities that the frontier's chunks mention, once for each chunk, `read` each entity once.
-    """
-
-    paths: Floats
-    entities: Ints
-    sources: Ints
-    vias: Ints
-    strengths: Floats
-    looked_up: int = 0
-    read: int = 0
-
-
 class HopResult(NamedTuple):
     """Chunks that one hop reaches from a frontier (`rows`, ascending), each with the best edges to it.
 
     `similarities` with the frontier chunk `similar_to` (a place; −1: none), and `carried_by` that of the best carried
-    route; `paths` of the best entity way `ways` (a place among `routes`; −1: none), by the mention edge `mentions`.
+    route; `paths` of the best entity route: from the frontier chunk `sources` (−1: none) by its entity `vias` over a
+    relation of `strengths` to `entities`, and by the mention edge `mentions`. `looked_up` counts the entities that the
+    frontier's chunks mention, once for each chunk, `read` each entity once.
     """
 
     rows: Ints
@@ -124,9 +107,13 @@ class HopResult(NamedTuple):
     carried_by: Ints
     carried_similarities: Floats
     paths: Floats
-    ways: Ints
+    sources: Ints
+    vias: Ints
+    entities: Ints
+    strengths: Floats
     mentions: Ints
-    routes: EntityRoutes
+    looked_up: int
+    read: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +129,6 @@ class HopEdges:
 
     @classmethod
     def read(cls, records: Sequence[Record], ids: Sequence[str], index: Index) -> HopEdges:
-        """From the records of `cypher.EXPANSION_HOP` for these chunks."""
         of_kind = {record["kind"]: record for record in records}
         none: Record = {"source": [], "target": [], "weight": []}
         similar, named, related, mentions = (of_kind.get(kind, none) for kind in "SERM")
@@ -165,12 +151,10 @@ class HopEdges:
         )
 
     def above(self, min_similarity: float, min_strength: float) -> HopEdges:
-        """The hop as it would have been read with these thresholds."""
         similar, related = self.similar.above(min_similarity), self.related.above(min_strength)
         return HopEdges(self.chunks, self.entities, similar, self.named, related, self.mentions)
 
     def edges(self, min_similarity: float, min_strength: float) -> int:
-        """How many edges would have been read with these thresholds."""
         related = self.related.targets[self.related.weights >= min_strength]
         named = np.zeros(len(self.entities), bool)
         named[related] = True
@@ -183,24 +167,30 @@ class HopEdges:
     ) -> HopResult:
         """What one question reaches from its frontier, which it may have already; `marks` on chunks and on entities."""
         nodes = np.array([self.chunks[chunk] for chunk in frontier], np.int64)
-        routes = self._ways(nodes, carried if product else np.ones(len(nodes)), marks[1])
-        owners, edges = self.mentions.of(routes.entities)
-        first = marks[0].firsts(self.mentions.targets[edges])  # the best way's
+        (chunk_marks, entity_marks), lone = marks, np.ones(len(nodes))
+        counts, routes = self._ways(nodes, carried if product else lone, entity_marks)
+        owners, edges = self.mentions.of(routes[0])
+        first = chunk_marks.firsts(self.mentions.targets[edges])  # the best route's
         owners, edges = owners[first], edges[first]
         mentioned = self.mentions.targets[edges]
-        near, best, going = self._nearest(nodes, carried, marks[0])
+        near, best, going = self._nearest(nodes, carried, chunk_marks)
         every = np.concatenate([mentioned, near])
-        every = np.sort(every[marks[0].firsts(every)])
+        every = np.sort(every[chunk_marks.firsts(every)])
+        entities, sources, vias = (chunk_marks.places(mentioned, column[owners], every) for column in routes[:3])
+        strengths, paths = (chunk_marks.values(mentioned, column[owners], every) for column in routes[3:])
         return HopResult(
             every,
-            marks[0].values(near, best[1], every),
-            marks[0].places(near, best[0], every),
-            marks[0].places(near, going[0], every),
-            marks[0].values(near, going[1], every),
-            marks[0].values(mentioned, routes.paths[owners], every),
-            marks[0].places(mentioned, owners, every),
-            marks[0].places(mentioned, edges, every),
-            routes,
+            chunk_marks.values(near, best[1], every),
+            chunk_marks.places(near, best[0], every),
+            chunk_marks.places(near, going[0], every),
+            chunk_marks.values(near, going[1], every),
+            paths,
+            sources,
+            vias,
+            entities,
+            strengths,
+            chunk_marks.places(mentioned, edges, every),
+            *counts,
         )
 
     def _nearest(
@@ -217,8 +207,13 @@ class HopEdges:
         going = going[np.argsort(near[going])]
         return near[best], (sources[best], similarities[best]), (sources[going], similarities[going])
 
-    def _ways(self, nodes: Ints, carried: Floats, marks: NodeScratch) -> EntityRoutes:
-        """The best route to each related entity; ties go to the smaller ids."""
+    def _ways(
+        self, nodes: Ints, carried: Floats, marks: NodeScratch
+    ) -> tuple[tuple[int, int], tuple[Ints, Ints, Ints, Floats, Floats]]:
+        """Entities looked up and read, and the best route to each related one; ties go to the smaller ids.
+
+        Of each route the entity, the index of its frontier chunk, the entity via which it goes, its strength and path.
+        """
         sources, edges = self.named.of(nodes)
         vias, looked_up = self.named.targets[edges], len(edges)
         order = np.argsort(-carried[sources], kind="stable")
@@ -232,9 +227,7 @@ class HopEdges:
         first = order[marks.firsts(entities[order])]
         first = first[np.lexsort((entities[first], -paths[first]))]
         own = owners[first]
-        return EntityRoutes(
-            paths[first], entities[first], sources[own], vias[own], strengths[first], looked_up, len(best)
-        )
+        return (looked_up, len(best)), (entities[first], sources[own], vias[own], strengths[first], paths[first])
 
 
 def steps_to(
@@ -296,11 +289,10 @@ class QuestionHop:
             here.carried, here.carried_from = self.carried.item(going), self.frontier[going]
             here.carried_similarity = result.carried_similarities.item(place)
         if led:
-            routes, route = result.routes, result.ways.item(place)
-            here.path, here.strength = routes.paths.item(route), routes.strengths.item(route)
-            here.entity = self.hop.entities[routes.entities.item(route)]
-            here.via = self.hop.entities[routes.vias.item(route)]
-            here.source = self.frontier[routes.sources.item(route)]
+            here.path, here.strength = result.paths.item(place), result.strengths.item(place)
+            here.entity = self.hop.entities[result.entities.item(place)]
+            here.via = self.hop.entities[result.vias.item(place)]
+            here.source = self.frontier[result.sources.item(place)]
             here.mention = self.hop.mentions.weights.item(result.mentions.item(place))
             if here.path > here.carried:
                 here.carried, here.carried_from = here.path, ""
@@ -317,11 +309,9 @@ class FilteredHop:
 
     @classmethod
     def of(cls, hop: QuestionHop, limits: ExpansionLimits) -> FilteredHop:
-        """The hop with the thresholds applied to its last edges."""
         result = hop.result
         near = (result.similar_to >= 0) & (result.similarities >= limits.min_similarity)
-        led = result.ways >= 0
-        led[led] = result.routes.strengths[result.ways[led]] >= limits.min_strength
+        led = (result.sources >= 0) & (result.strengths >= limits.min_strength)
         return cls(hop, near, led)
 
     def new(self, known: Ints) -> Ints:
@@ -334,17 +324,11 @@ class FilteredHop:
         return np.flatnonzero(fresh)
 
     def strengths(self, places: Ints) -> Floats:
-        """max(similarity, path) of each."""
-        result = self.hop.result
-        return self._larger(result.similarities, result.paths, places)
+        return self._larger(self.hop.result.similarities, self.hop.result.paths, places)
 
     def carried(self, places: Ints) -> Floats:
-        """The best product of strengths over all routes to each."""
         return self._larger(self.hop.carried[self.hop.result.carried_by], self.hop.result.paths, places)
 
     def _larger(self, near: Floats, led: Floats, places: Ints) -> Floats:
-        near, led = (
-            np.where(self.by_similarity[places], near[places], 0.0),
-            np.where(self.by_entities[places], led[places], 0.0),
-        )
-        return np.asarray(np.maximum(near, led))
+        near = np.where(self.by_similarity[places], near[places], 0.0)
+        return np.asarray(np.maximum(near, np.where(self.by_entities[places], led[places], 0.0)))

@@ -44,7 +44,6 @@ class Triples:
 
     @classmethod
     def of(cls, heads: Rows, tails: Rows, chunks: Rows, strengths: Floats, sizes: tuple[int, int]) -> Self:
-        """The triples of a graph with m entities and n chunks, `sizes`."""
         ends = np.concatenate([heads, tails])
         order = np.argsort(ends, kind="stable")
         begins = np.searchsorted(ends[order], np.arange(sizes[0] + 1)).astype(np.int64)
@@ -52,7 +51,6 @@ class Triples:
         return cls(heads, tails, chunks, strengths, of_chunk, begins, order.astype(np.int64) % max(len(heads), 1))
 
     def strong(self, least: float) -> Self:
-        """Those whose strength is at least `least`."""
         strong = self.strengths >= least
         if strong.all():
             return self
@@ -61,7 +59,6 @@ class Triples:
         return self.of(heads, tails, chunks, self.strengths[strong], sizes)
 
     def stated_in(self, chunks: Rows) -> Rows:
-        """Numbers of the triples that chunks state, chunk by chunk."""
         return expand_ranges(self.of_chunk[chunks], self.of_chunk[chunks + 1])[0]
 
     def about(self, entities: Rows) -> tuple[Rows, Rows]:
@@ -133,49 +130,34 @@ def spanning_trees(triples: Triples, chunks: Rows, weights: Floats) -> list[Tree
     # Ranks in place of weights: all different, so the smallest-rank tree is the one maximum tree.
     ranks = sparse.csr_array((first + 1.0, (head[first], tail[first])), shape=(len(ends), len(ends)))
     in_tree = np.sort(csgraph.minimum_spanning_tree(ranks).data.astype(np.int64)) - 1
-    return _walked(triples, numbers[in_tree].tolist())
-
-
-def _walked(triples: Triples, numbers: Sequence[int]) -> list[Tree]:
-    """Depth-first walks over a forest whose edges come heaviest first."""
+    # Depth-first walks over the forest, whose edges come heaviest first.
     around: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    heads, tails, chunks = triples.heads, triples.tails, triples.chunks
-    edges = [(number, int(heads[number]), int(tails[number])) for number in numbers]
-    for number, head, tail in edges:
-        around[head].append((number, tail))
-        around[tail].append((number, head))
-    trees, seen = [], set[int]()
+    numbers = numbers[in_tree]
+    edges = list(zip(numbers.tolist(), triples.heads[numbers].tolist(), triples.tails[numbers].tolist(), strict=True))
+    for number, one, other in edges:
+        around[one].append((number, other))
+        around[other].append((number, one))
+    trees, seen = list[Tree](), set[int]()
     for _, root, _ in edges:
         if root in seen:
             continue
         seen.add(root)
-        waiting = list(reversed(around[root]))
-        walked: list[int] = []
+        waiting, walked = list(reversed(around[root])), list[int]()
         while waiting:
             number, entity = waiting.pop()
             if entity not in seen:
                 seen.add(entity)
                 walked.append(number)
                 waiting.extend(reversed(around[entity]))
-        trees.append(Tree(walked, list(dict.fromkeys(int(chunks[number]) for number in walked))))
+        trees.append(Tree(walked, list(dict.fromkeys(triples.chunks[walked].tolist()))))
     return trees
 
 
-class EntityOrigin(NamedTuple):
-    """How the traversal reached an entity: from entity `via` by triple `source`, or (via −1) in seed chunk `source`."""
+Origin = tuple[int, int, float]
+"""How an entity or a chunk was reached: from an entity by a triple, and the path's value.
 
-    via: int
-    source: int
-    value: float
-
-
-class ChunkOrigin(NamedTuple):
-    """How a chunk was reached: its hop, the entity it was reached from, its triple, and the path's value."""
-
-    hop: int
-    entity: int
-    triple: int
-    value: float
+A seed's entity has entity -1, and in place of a triple the row of the seed chunk.
+"""
 
 
 @dataclass(slots=True)
@@ -183,22 +165,23 @@ class Expansion:
     """A question's chunks with their weights, and the origins of expanded chunks and of entities."""
 
     weights: dict[int, float]
-    chunks: dict[int, ChunkOrigin] = field(default_factory=dict)
-    entities: dict[int, EntityOrigin] = field(default_factory=dict)
+    chunks: dict[int, Origin] = field(default_factory=dict)
+    entities: dict[int, Origin] = field(default_factory=dict)
     touched: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The expansion's parameters, as KG2RAG documents them."""
-
-    hops: int
-    max_fan: int
-    max_chunks: int
-    inherit: float
-
-
-def expand(batch: Batch, q: int, seeds: Sequence[int], graph: Adjacency, triples: Triples, limits: Limits) -> Expansion:
+def expand(
+    batch: Batch,
+    q: int,
+    seeds: Sequence[int],
+    graph: Adjacency,
+    triples: Triples,
+    *,
+    hops: int,
+    max_fan: int,
+    max_chunks: int,
+    inherit: float,
+) -> Expansion:
     """The seeds with the chunks that `hops` steps over triples add."""
     rows = np.array(seeds, dtype=np.int64)
     similarities = cosines(batch.index.vectors, rows, batch.vectors[q])
@@ -209,85 +192,67 @@ def expand(batch: Batch, q: int, seeds: Sequence[int], graph: Adjacency, triples
     ends = np.stack([triples.heads[numbers], triples.tails[numbers]], axis=1).ravel()
     frontier, first = np.unique(ends, return_index=True)
     for entity, seed in zip(frontier.tolist(), triples.chunks[numbers[first // 2]].tolist(), strict=True):
-        expansion.entities[entity] = EntityOrigin(-1, seed, expansion.weights[seed])
-    for hop in range(1, limits.hops + 1):
-        frontier = _hop(
-            batch, q, frontier[graph.frequency[frontier] <= limits.max_fan], triples, limits, hop, expansion
-        )
+        expansion.entities[entity] = -1, seed, expansion.weights[seed]
+    for hop in range(1, hops + 1):
+        frontier = frontier[graph.frequency[frontier] <= max_fan]
+        frontier = _hop(batch, q, frontier, triples, expansion, max_chunks, inherit, last=hop == hops)
     return expansion
 
 
 def _hop(
-    batch: Batch, q: int, frontier: Rows, triples: Triples, limits: Limits, hop: int, expansion: Expansion
+    batch: Batch,
+    q: int,
+    frontier: Rows,
+    triples: Triples,
+    expansion: Expansion,
+    max_chunks: int,
+    inherit: float,
+    *,
+    last: bool,
 ) -> Rows:
     """Add the heaviest chunks that state a triple of the frontier; returns the entities newly reached by them."""
     numbers, near = triples.about(frontier)
     expansion.touched += len(numbers)
     new = ~np.isin(triples.chunks[numbers], list(expansion.weights))
     numbers, near = numbers[new], near[new]
-    value = np.array([expansion.entities[entity].value for entity in frontier.tolist()])
+    value = np.array([expansion.entities[entity][2] for entity in frontier.tolist()])
     values = np.round(triples.strengths[numbers] * value[np.searchsorted(frontier, near)], DECIMALS)
+
+    def origins(of: Rows) -> list[Origin]:
+        return list(zip(near[of].tolist(), numbers[of].tolist(), values[of].tolist(), strict=True))
+
     best_first = np.lexsort((near, numbers, -values))
     rows, first = np.unique(triples.chunks[numbers[best_first]], return_index=True)
-    origins = best_first[first]
+    own = best_first[first]
     weights = cosines(batch.index.vectors, rows, batch.vectors[q])
-    weights = np.round((1.0 - limits.inherit) * weights + limits.inherit * values[origins], DECIMALS)
-    heaviest = np.lexsort((rows, -weights))[: limits.max_chunks]
+    weights = np.round((1.0 - inherit) * weights + inherit * values[own], DECIMALS)
+    heaviest = np.lexsort((rows, -weights))[:max_chunks]
     expansion.weights.update(zip(rows[heaviest].tolist(), weights[heaviest].tolist(), strict=True))
-    taken = zip(rows[heaviest].tolist(), origins[heaviest].tolist(), strict=True)
-    expansion.chunks.update(
-        (row, ChunkOrigin(hop, int(near[origin]), int(numbers[origin]), float(values[origin]))) for row, origin in taken
-    )
-    if hop == limits.hops:
+    expansion.chunks.update(zip(rows[heaviest].tolist(), origins(own[heaviest]), strict=True))
+    if last:
         return np.zeros(0, np.int64)
-    return _far_ends(
-        triples,
-        best_first[np.isin(triples.chunks[numbers[best_first]], rows[heaviest])],
-        numbers,
-        near,
-        values,
-        expansion,
-    )
-
-
-def _far_ends(
-    triples: Triples, followed: Rows, numbers: Rows, near: Rows, values: Floats, expansion: Expansion
-) -> Rows:
-    """The entities, not reached before, at the far ends of the followed triples (best first), ascending."""
+    followed = best_first[np.isin(triples.chunks[numbers[best_first]], rows[heaviest])]
     far = triples.heads[numbers[followed]] + triples.tails[numbers[followed]] - near[followed]
     entities, first = np.unique(far, return_index=True)
-    new = {
-        entity: EntityOrigin(int(near[origin]), int(numbers[origin]), float(values[origin]))
-        for entity, origin in zip(entities.tolist(), followed[first].tolist(), strict=True)
-        if entity not in expansion.entities
-    }
-    expansion.entities.update(new)
-    return np.array(list(new), dtype=np.int64)
+    found = zip(entities.tolist(), origins(followed[first]), strict=True)
+    reached = {entity: origin for entity, origin in found if entity not in expansion.entities}
+    expansion.entities.update(reached)
+    return np.array(list(reached), dtype=np.int64)
 
 
 def path_to(row: int, expansion: Expansion, graph: Adjacency, triples: Triples, index: Index) -> tuple[Step, ...]:
     """The edges from a seed to an expanded chunk: mention, relations, mention; none for a seed."""
-    origin = expansion.chunks.get(row)
-    if origin is None:
+    if row not in expansion.chunks:
         return ()
-    steps, entity = _entity_path(origin.entity, expansion, graph, triples, index), origin.entity
-    far = int(triples.heads[origin.triple] + triples.tails[origin.triple]) - entity
-    names, strength = graph.entities, float(triples.strengths[origin.triple])
-    mention = graph.mention_weight(far, row)
-    return (
-        *steps,
-        Step(RELATED_TO, names[entity], names[far], strength, origin.value),
-        Step(MENTIONED_IN, names[far], index.ids[row], mention, expansion.weights[row]),
-    )
-
-
-def _entity_path(
-    entity: int, expansion: Expansion, graph: Adjacency, triples: Triples, index: Index
-) -> tuple[Step, ...]:
-    origin = expansion.entities[entity]
-    if origin.via < 0:
-        mention = graph.mention_weight(entity, origin.source)
-        return (Step(MENTIONED_IN, index.ids[origin.source], graph.entities[entity], mention, origin.value),)
-    before = _entity_path(origin.via, expansion, graph, triples, index)
-    strength = float(triples.strengths[origin.source])
-    return (*before, Step(RELATED_TO, graph.entities[origin.via], graph.entities[entity], strength, origin.value))
+    names, (entity, triple, value) = graph.entities, expansion.chunks[row]
+    far = int(triples.heads[triple] + triples.tails[triple]) - entity
+    last = Step(MENTIONED_IN, names[far], index.ids[row], graph.mention_weight(far, row), expansion.weights[row])
+    steps = [last, Step(RELATED_TO, names[entity], names[far], float(triples.strengths[triple]), value)]
+    while True:
+        via, source, value = expansion.entities[entity]
+        if via < 0:
+            weight = graph.mention_weight(entity, source)
+            steps.append(Step(MENTIONED_IN, index.ids[source], names[entity], weight, value))
+            return tuple(reversed(steps))
+        steps.append(Step(RELATED_TO, names[via], names[entity], float(triples.strengths[source]), value))
+        entity = via

@@ -1,18 +1,4 @@
-"""Spreading activation from the best hybrid hits along tagged edges, fading with degree and off-topic tags.
-
-Source: "Retrieval Graph Algorithm".
-
-Decisions where the source is silent or another page decides (docs/strategies.md gives the reasons):
-- A seed's R is its weighted hybrid score; a chunk with R ≤ 0 starts nothing, but stays a candidate.
-- Chunks and entities both carry energy, only chunks are ranked: seeds by R, what was reached by the most energy that
-  any path of any seed brought it, both on the one scale of energy. A seed reached by another keeps its R.
-- A candidate belongs to whoever passes it most energy before the branches are taken; what its owner does not take
-  stays out for this level.
-- A node without any edge is a dead end; so is one whose every candidate was claimed by another branch.
-- The source does not say which edges exist: its graph is given. The default thresholds are Graph Expansion Flow's, 0.7
-  and 0.5, not the floor down to which the graph is built; they matter (docs/strategies.md has both).
-- Edges with stored weight below 0.25 pass on as if they had 0.25, the least weight the source knows.
-"""
+"""Spreading activation from the best hybrid hits along tagged edges, fading with degree and off-topic tags."""
 
 from __future__ import annotations
 
@@ -26,12 +12,13 @@ from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.fusion import Scored, ordered
-from hopbench.retrieval.strategies._activation_edges import EdgeCache, cached_neighbourhoods
-from hopbench.retrieval.strategies._activation_energy import (
+from hopbench.retrieval.strategies._activation_spread import (
     NOT_COUNTED,
     Branch,
+    EdgeCache,
     Exploration,
     Neighbourhood,
+    cached_neighbourhoods,
     floored_jaccard,
 )
 from hopbench.retrieval.strategies.base import Strategy, param
@@ -83,7 +70,6 @@ class Activation(Strategy):
     energy_weight: float = param(0.3, "share of the relative energy in a blended score", 0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Refuse values outside the bounds, with a reason of its own for RRF."""
         if self.fusion == "rrf":
             raise ParameterError(
                 "activation.fusion = 'rrf' is refused: R is a seed's energy in 0..1, and an RRF score, at most 2/61, "
@@ -106,34 +92,28 @@ class Activation(Strategy):
         with stage(counters, "tags"):
             tags = self._tags(batch)
         with stage(counters, "spread"):
-            spreads = self._spread(batch, counters, initial, tags)
+            spreads = [[Exploration.start(c, r) for c, r in scored[: self.seeds] if r > 0] for scored in initial]
+            for _ in range(self.max_depth):
+                rows = [
+                    frontier_row(q, each, batch.index)
+                    for q, each in enumerate(spreads)
+                    if any(s.frontier for s in each)
+                ]
+                if not rows:
+                    break
+                around = level(batch, counters, rows, tags, self.tag_floor, self._thresholds())
+                for row in rows:
+                    for spread in spreads[row["q"]]:
+                        spread.advance(around.get(row["q"], {}), self.min_activation, self.max_branches)
+            for spread in (spread for each in spreads for spread in each):
+                spread.finish()
+                counters.terminations.update(spread.terminations())
+                counters.observed.update(f"paths of {branch.depth} edges" for branch, _ in spread.ended)
         with stage(counters, "ranking"):
             return [self._ranking(batch, q, initial[q], tags[q], spreads[q]) for q in range(len(spreads))]
 
     def _tags(self, batch: Batch) -> list[list[str]]:
-        """Each question's tags, the rarest first."""
         return [batch.index.tagger.tags(question.text, self.max_tags) for question in batch.questions]
-
-    def _spread(
-        self, batch: Batch, counters: Counters, initial: Sequence[Scored], tags: Sequence[Sequence[str]]
-    ) -> list[list[Exploration]]:
-        """Each question's spreads from its seeds, a round trip a level."""
-        spreads = [[Exploration.start(c, r) for c, r in scored[: self.seeds] if r > 0] for scored in initial]
-        for _ in range(self.max_depth):
-            rows = [
-                frontier_row(q, each, batch.index) for q, each in enumerate(spreads) if any(s.frontier for s in each)
-            ]
-            if not rows:
-                break
-            around = level(batch, counters, rows, tags, self.tag_floor, self._thresholds())
-            for row in rows:
-                for spread in spreads[row["q"]]:
-                    spread.advance(around.get(row["q"], {}), self.min_activation, self.max_branches)
-        for spread in (spread for each in spreads for spread in each):
-            spread.finish()
-            counters.terminations.update(spread.terminations())
-            counters.observed.update(f"paths of {branch.depth} edges" for branch, _ in spread.ended)
-        return spreads
 
     def pasteable(self, batch: Batch) -> Sequence[tuple[str, Mapping[str, object]]]:
         """The source's own query for the first level of the best seed; there the engine computes the energies."""
@@ -168,7 +148,12 @@ class Activation(Strategy):
     def _ranking(
         self, batch: Batch, q: int, initial: Scored, tags: Sequence[str], spreads: Sequence[Exploration]
     ) -> Ranking:
-        best = strongest(spreads, batch.index.row_of)
+        best: dict[str, Branch] = {}  # the branch that brought a chunk most energy; ties to the better seed
+        for branch in (branch for spread in spreads for branch in spread.reached):
+            if branch.node in batch.index.row_of and (
+                branch.node not in best or branch.energy > best[branch.node].energy
+            ):
+                best[branch.node] = branch
         seeds = [spread.seed.node for spread in spreads]
         scored, hybrid = ordered(self._scores(initial, best)), dict(initial)
         from_graph = sum(chunk in best and chunk not in seeds for chunk, _ in scored)
@@ -190,28 +175,18 @@ class Activation(Strategy):
         if self.ranking == "energy":
             seeds = dict(initial[: self.seeds])
             return {**received, **{c: r if r > 0 else received.get(c, r) for c, r in seeds.items()}}
-        most = max(received.values(), default=0.0) or 1.0
-        hybrid = dict(initial)
+        most, share, hybrid = max(received.values(), default=0.0) or 1.0, self.energy_weight, dict(initial)
         return {
-            chunk: (1.0 - self.energy_weight) * hybrid.get(chunk, 0.0)
-            + self.energy_weight * received.get(chunk, 0.0) / most
+            chunk: (1.0 - share) * hybrid.get(chunk, 0.0) + share * received.get(chunk, 0.0) / most
             for chunk in {**hybrid, **received}
         }
-
-
-def strongest(spreads: Sequence[Exploration], chunks: Mapping[str, int]) -> dict[str, Branch]:
-    """For each chunk reached, the branch that brought it most energy; ties to the better seed."""
-    best: dict[str, Branch] = {}
-    for branch in (branch for spread in spreads for branch in spread.reached):
-        if branch.node in chunks and (branch.node not in best or branch.energy > best[branch.node].energy):
-            best[branch.node] = branch
-    return best
 
 
 def _notes(tags: Sequence[str], spreads: Sequence[Exploration], from_graph: int) -> dict[str, object]:
     """The ranking's notes: arrivals of energy, nodes reached, chunks ranked for it, and all complete paths."""
     ended = [(branch, why) for spread in spreads for branch, why in spread.ended]
     lengths = Counter(branch.depth for branch, _ in ended)
+    lines = [(branch.lineage(), why) for branch, why in ended if branch.depth]
     return {
         "question_tags": list(tags),
         "terminations": dict(sorted(Counter(why for spread in spreads for why in spread.terminations()).items())),
@@ -219,19 +194,17 @@ def _notes(tags: Sequence[str], spreads: Sequence[Exploration], from_graph: int)
         "found": sum(len(spread.reached) for spread in spreads),
         "unique": len({branch.node for spread in spreads for branch in spread.reached}),
         "kept": from_graph,
-        "paths": [_path(branch, why) for branch, why in ended if branch.depth],
-    }
-
-
-def _path(last: Branch, why: str) -> dict[str, object]:
-    line = last.lineage()
-    return {
-        "nodes": [branch.node for branch in line],
-        "edges": [branch.kind for branch in line[1:]],
-        "weights": [branch.weight for branch in line[1:]],
-        "tags": [sorted(branch.tags) for branch in line[1:]],
-        "energies": [branch.energy for branch in line],
-        "ended": why,
+        "paths": [
+            {
+                "nodes": [branch.node for branch in line],
+                "edges": [branch.kind for branch in line[1:]],
+                "weights": [branch.weight for branch in line[1:]],
+                "tags": [sorted(branch.tags) for branch in line[1:]],
+                "energies": [branch.energy for branch in line],
+                "ended": why,
+            }
+            for line, why in lines
+        ],
     }
 
 
@@ -268,27 +241,18 @@ def level(
 
     `rows` are the questions' frontier rows, `thresholds` the other parameters of `cypher.ACTIVATION_HOP`.
     """
-    edge_cache = _edge_cache(batch)
-    if edge_cache is None:
+    floors, shared = batch.index.floors, [("activation", name) for name in ("min_similarity", "min_strength")]
+    if batch.alone or not floors.keys() >= set(shared):
         records = batch.read(counters, cypher.ACTIVATION_HOP, frontier=rows, **thresholds)
         counters.edges_touched += sum(len(record["target"]) for record in records)
         return neighbourhoods(records, tags, tag_floor, thresholds["min_weight"])
-    neighbourhoods_of, seeds, edges = cached_neighbourhoods(
-        edge_cache, batch.index.store, rows, tags, tag_floor, thresholds
-    )
+    lowest = [floors[one] for one in shared]
+    edge_cache = batch.index.memo.get(("activation edges", *lowest), lambda: EdgeCache(*lowest))
+    around, seeds, edges = cached_neighbourhoods(edge_cache, batch.index.store, rows, tags, tag_floor, thresholds)
     counters.round_trips += 1
     counters.rows += seeds + edges
     counters.edges_touched += edges
-    return neighbourhoods_of
-
-
-def _edge_cache(batch: Batch) -> EdgeCache | None:
-    """The edges shared with the trials to come; None where there are none."""
-    floors, asked = batch.index.floors, [("activation", name) for name in ("min_similarity", "min_strength")]
-    if batch.alone or not floors.keys() >= set(asked):
-        return None
-    least = [floors[one] for one in asked]
-    return batch.index.memo.get(("activation edges", *least), lambda: EdgeCache(*least))
+    return around
 
 
 def neighbourhoods(

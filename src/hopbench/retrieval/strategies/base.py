@@ -12,7 +12,7 @@ from hopbench.retrieval.fitted import FittedOn
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.parameters import Bounds, Parameters, param
-from hopbench.retrieval.types import Counters, Hit, LazyHits, Ranking, Source, scored
+from hopbench.retrieval.types import Counters, Hit, LazyHits, Ranking, scored
 
 FILL_TO = 20
 KEEP = 100
@@ -129,7 +129,7 @@ class Strategy(Parameters, ABC):
         """A ranking per question of the batch, in its order: at most `keep` hits and all seeds, each chunk once."""
         if not batch.questions:
             return []
-        rankings = self.search(batch, counters)
+        rankings, sources = self.search(batch, counters), batch.index.sources
         for number, ranking in enumerate(rankings):
             hits = ranking.hits if isinstance(ranking.hits, LazyHits) else list(ranking.hits)
             if len(hits) > self.keep:
@@ -137,8 +137,20 @@ class Strategy(Parameters, ABC):
                 kept = [place for place, (chunk, _) in enumerate(scored(hits)) if place < self.keep or chunk in seeds]
                 hits = hits.some(kept) if isinstance(hits, LazyHits) else [hits[place] for place in kept]
             if self.fill and len(hits) < FILL_TO:
-                hits = _filled(hits, self.initial(batch)[number])
-            ranking.hits = _sourced(hits, batch.index.sources)
+                present = {hit.chunk_id for hit in hits}
+                lowest = min([0.0, *(hit.score for hit in hits)])
+                missing = [(chunk, score) for chunk, score in self.initial(batch)[number] if chunk not in present]
+                # A fill ranks below every hit whatever its initial score, which stands among the components.
+                hits = [
+                    *hits,
+                    *(
+                        Hit(chunk, round(lowest - rank * 1e-6, 9), "fill", {"initial": score})
+                        for rank, (chunk, score) in enumerate(missing[: FILL_TO - len(hits)], 1)
+                    ),
+                ]
+            if sources:
+                hits = [dataclasses.replace(hit, source=sources.get(hit.chunk_id, hit.source)) for hit in hits]
+            ranking.hits = hits
         return rankings
 
     @abstractmethod
@@ -152,23 +164,3 @@ class Strategy(Parameters, ABC):
     def pasteable(self, batch: Batch) -> Sequence[tuple[str, Mapping[str, object]]]:
         """For a batch of one question, the queries of its source for a Neo4j browser: text and all parameters."""
         return ()
-
-
-def _sourced(hits: Sequence[Hit], sources: Mapping[str, Source]) -> Sequence[Hit]:
-    """Hits with the source of their chunks (file, page), where the corpus has it."""
-    if not sources:
-        return hits
-    return [dataclasses.replace(hit, source=sources.get(hit.chunk_id, hit.source)) for hit in hits]
-
-
-def _filled(hits: Sequence[Hit], initial: Scored) -> list[Hit]:
-    """Append the initial ranking's chunks that are not there yet until there are 20 hits."""
-    present = {hit.chunk_id for hit in hits}
-    lowest = min((hit.score for hit in hits), default=0.0)
-    missing = [(chunk, score) for chunk, score in initial if chunk not in present]
-    # A fill ranks below every hit whatever its initial score, which stands among the components.
-    fills = [
-        Hit(chunk, round(min(lowest, 0.0) - rank * 1e-6, 9), "fill", {"initial": score})
-        for rank, (chunk, score) in enumerate(missing[: FILL_TO - len(hits)], 1)
-    ]
-    return [*hits, *fills]

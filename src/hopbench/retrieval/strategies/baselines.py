@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import Scored, min_max, ordered, reciprocal_rank, weighted
 from hopbench.retrieval.strategies.base import Strategy, param
-from hopbench.retrieval.types import Counters, Hit, Ranking
+from hopbench.retrieval.types import Counters, Hit, Question, Ranking
+
+SEEDS = 10
+EMPTY: Mapping[str, object] = {}
 
 
 def hybrid_rankings(batch: Batch, vector_weight: float = 0.7, fusion: str = "weighted") -> list[Scored]:
@@ -16,31 +20,32 @@ def hybrid_rankings(batch: Batch, vector_weight: float = 0.7, fusion: str = "wei
 
     def fuse() -> list[Scored]:
         pairs = zip(batch.vector_rankings, batch.bm25_rankings, strict=True)
-        return [_fused(dense, lexical, vector_weight, fusion) for dense, lexical in pairs]
+        if fusion == "rrf":
+            return [ordered(reciprocal_rank([[chunk for chunk, _ in one] for one in pair])) for pair in pairs]
+        weights = vector_weight, 1.0 - vector_weight
+        return [ordered(weighted(zip(weights, pair, strict=True))) for pair in pairs]
 
     return batch.memo.get(("hybrid", fusion, vector_weight), fuse)
 
 
-def _fused(dense: Scored, lexical: Scored, vector_weight: float, fusion: str) -> Scored:
-    if fusion == "rrf":
-        return ordered(reciprocal_rank([[chunk for chunk, _ in dense], [chunk for chunk, _ in lexical]]))
-    return ordered(weighted([(vector_weight, dense), (1.0 - vector_weight, lexical)]))
+def initial_rankings(batch: Batch, initial_ranking: str) -> list[Scored]:
+    """The vector rankings (`vector`), or their fusion with BM25 (`weighted`, `rrf`)."""
+    return batch.vector_rankings if initial_ranking == "vector" else hybrid_rankings(batch, fusion=initial_ranking)
+
+
+def plain_ranking(
+    question: Question, initial: Scored, component: str, notes: Mapping[str, object] = EMPTY, seeds: int = SEEDS
+) -> Ranking:
+    """An initial ranking as a strategy's own; its first chunks are the seeds."""
+    hits = [Hit(chunk, score, "seed", {component: score}) for chunk, score in initial]
+    return Ranking(question.id, hits, [chunk for chunk, _ in initial[:seeds]], notes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Baseline(Strategy):
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
-        """The initial ranking itself."""
-        return [
-            Ranking(
-                question.id, [Hit(chunk, score, "seed", {self.name: score}) for chunk, score in scored], _seeds(scored)
-            )
-            for question, scored in zip(batch.questions, self.initial(batch), strict=True)
-        ]
-
-
-def _seeds(scored: Scored, count: int = 10) -> list[str]:
-    return [chunk for chunk, _ in scored[:count]]
+        pairs = zip(batch.questions, self.initial(batch), strict=True)
+        return [plain_ranking(question, scored, self.name) for question, scored in pairs]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,14 +85,14 @@ class Hybrid(Strategy):
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Both searches fused, each hit with its two normalised parts."""
         rankings = []
-        for number, (question, scored) in enumerate(zip(batch.questions, self.initial(batch), strict=True)):
-            dense = min_max(batch.vector_rankings[number])
-            lexical = min_max(batch.bm25_rankings[number])
+        columns = zip(batch.questions, self.initial(batch), batch.vector_rankings, batch.bm25_rankings, strict=True)
+        for question, scored, *parts in columns:
+            dense, lexical = map(min_max, parts)
             hits = [
                 Hit(chunk, score, "seed", {"vector": dense.get(chunk, 0.0), "bm25": lexical.get(chunk, 0.0)})
                 for chunk, score in scored
             ]
-            rankings.append(Ranking(question.id, hits, _seeds(scored)))
+            rankings.append(Ranking(question.id, hits, [chunk for chunk, _ in scored[:SEEDS]]))
         return rankings
 
     def initial(self, batch: Batch) -> list[Scored]:

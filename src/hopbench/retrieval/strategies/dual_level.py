@@ -1,26 +1,11 @@
-"""LightRAG's dual-level retrieval (arXiv 2410.05779), to which ADR-041 refers: entities, communities, or both.
-
-Local: the entities nearest to the question, then their chunks. Global: the communities of the RELATED_TO graph nearest
-to the question, then their chunks. `hybrid` is the reciprocal rank fusion of both lists, `mix` adds the vector ranking.
-
-Decisions where the sources are silent or differ (docs/strategies.md gives the reasons):
-- Entities are compared by name and description, 60 of them, cosine at least 0.2: LightRAG's own index and defaults.
-- Without a language model the low-level keywords are the names that the question holds; their entities count as cosine
-  1 and come first. The question itself is compared with all other entities, and with the communities.
-- Local chunks stand by their nearest entity, as in LightRAG, equal ones by cosine; ADR-041's entity_count, of which
-  entity_expansion is made, is the order `count`. Global chunks stand by their nearest community, then by how many of
-  its entities they mention, then by cosine.
-- A community has at most 10 entities where Leiden can divide it (`_dual_level_communities`); 10 of them are read.
-- The same minimum cosine holds for communities. A question for which neither level finds anything gets the vector
-  ranking.
-"""
+"""LightRAG's dual-level retrieval (arXiv 2410.05779), to which ADR-041 refers: entities, communities, or both."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +21,7 @@ from hopbench.retrieval.search.exact import cosines as cosines_of
 from hopbench.retrieval.search.fusion import DECIMALS, Scored, rows_by_reciprocal_rank
 from hopbench.retrieval.strategies._dual_level_communities import Communities, Descriptions, communities, descriptions
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
-from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.strategies.baselines import SEEDS, initial_rankings, plain_ranking
 from hopbench.retrieval.support.arrays import distinct, expand_ranges
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
@@ -46,15 +31,6 @@ IN_COMMUNITY = "IN_COMMUNITY"  # the step from a community to its entity, which 
 NOTED = 5  # entities and communities that the notes list
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-
-class Found(NamedTuple):
-    """A chunk of a level: its place from 0, its row, and the entity or community that led to it, with its cosine."""
-
-    place: int
-    row: int
-    source: int
-    cosine: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,16 +47,9 @@ class Level:
     touched: int = 0
 
     @cached_property
-    def _place_of(self) -> dict[int, int]:
+    def place_of(self) -> dict[int, int]:
+        """Where each chunk stands in the level, from 0, by its row."""
         return {row: place for place, row in enumerate(self.rows.tolist())}
-
-    def found(self, row: int) -> Found | None:
-        """A chunk by its row; None if it is not in the level."""
-        place = self._place_of.get(row)
-        if place is None:
-            return None
-        owner = self.owners.item(place)
-        return Found(place, row, self.sources.item(owner), self.cosines.item(owner))
 
 
 def chunks_of_entities(
@@ -104,90 +73,62 @@ def chunks_of_communities(batch: Batch, q: int, chunks: sparse.csr_array, source
     columns, owners, counts = _gathered(chunks, sources)
     first = np.lexsort((owners, columns))
     rows, starts = np.unique(columns[first], return_index=True)
-    own, nearest, count = (
-        cosines_of(batch.index.vectors, rows, batch.vectors[q]),
-        owners[first][starts],
-        counts[first][starts],
-    )
+    own = cosines_of(batch.index.vectors, rows, batch.vectors[q])
+    nearest, count = owners[first][starts], counts[first][starts]
     best = np.lexsort((rows, -own, -count, nearest))[:DEPTH]
     return Level(rows[best], nearest[best], sources, cosines, int(counts.sum()))
 
 
 def _gathered(matrix: sparse.csr_array, rows: Rows) -> tuple[Rows, Rows, Floats]:
-    """The entries of some rows: columns, which of the rows each is in, values."""
     positions, owners = expand_ranges(matrix.indptr[rows], matrix.indptr[rows + 1])
     return matrix.indices[positions].astype(np.int64), owners, matrix.data[positions]
 
 
-def _entities_by_chunk(graph: Adjacency) -> sparse.csr_array:
-    by_chunk = sparse.csr_array(graph.mentions.T)
-    by_chunk.sort_indices()
-    return by_chunk
+def _mentions(
+    index: Index, graph: Adjacency, level: Level, rows: Sequence[int], community_of: Rows | None = None
+) -> Iterator[tuple[int, Step]]:
+    """The entity or community that led to each chunk, and the step to the chunk.
+
+    Of a community, from that of its entities which the chunk mentions with most weight, ties to the smaller id.
+    """
+
+    def transposed() -> sparse.csr_array:
+        by_chunk = sparse.csr_array(graph.mentions.T)
+        by_chunk.sort_indices()
+        return by_chunk
+
+    owners = level.owners[np.array([level.place_of[row] for row in rows], np.int64)]
+    sources = level.sources[owners]
+    entities, of, weights = _gathered(index.memo.get("entities by chunk", transposed), np.array(rows, np.int64))
+    leading = np.flatnonzero((entities if community_of is None else community_of[entities]) == sources[of])
+    leading = leading[np.lexsort((entities[leading], -weights[leading], of[leading]))]
+    best = leading[np.diff(of[leading], prepend=-1) > 0]
+    columns = (column.tolist() for column in (sources, level.cosines[owners], entities[best], weights[best]))
+    for row, source, cosine, entity, weight in zip(rows, *columns, strict=True):
+        yield source, Step(MENTIONED_IN, graph.entities[entity], index.ids[row], weight, cosine)
 
 
-class Provenance:
-    """What led to ranked chunks, and notes of it."""
-
-    def __init__(self, index: Index, graph: Adjacency, known: Communities | None) -> None:
-        self._index, self._graph, self._known = index, graph, known
-        self._mentioned = index.memo.get("entities by chunk", lambda: _entities_by_chunk(graph))
-
-    def steps(self, rows: Sequence[int], local: Level, broad: Level) -> list[tuple[Step, ...]]:
-        """To each chunk the steps of the level that ranks it higher, the local one on a tie; none if neither has it."""
-        near, far = list[Found](), list[Found]()
-        for here, there in ((local.found(row), broad.found(row)) for row in rows):
-            if here is not None and (there is None or here.place <= there.place):
-                near.append(here)
-            elif there is not None:
-                far.append(there)
-        steps: dict[int, tuple[Step, ...]] = {
-            found.row: (step,) for found, step in zip(near, self._mentions(near), strict=True)
-        }
-        if self._known is not None:
-            for found, step in zip(far, self._mentions(far, self._known.of_entity), strict=True):
-                community, cosine = f"community:{found.source}", found.cosine
-                steps[found.row] = Step(IN_COMMUNITY, community, step.source, cosine, cosine), step
-        return [steps.get(row, ()) for row in rows]
-
-    def _mentions(self, found: Sequence[Found], community_of: Rows | None = None) -> Iterator[Step]:
-        """The step to each chunk from the entity that led to it.
-
-        Of a community, from that of its entities which the chunk mentions with most weight, ties to the smaller id.
-        """
-        rows, sources = (np.array([getattr(one, name) for one in found], np.int64) for name in ("row", "source"))
-        entities, of, weights = _gathered(self._mentioned, rows)
-        leading = np.flatnonzero((entities if community_of is None else community_of[entities]) == sources[of])
-        leading = leading[np.lexsort((entities[leading], -weights[leading], of[leading]))]
-        best = leading[np.diff(of[leading], prepend=-1) > 0]
-        names, ids = self._graph.entities, self._index.ids
-        for one, entity, weight in zip(found, entities[best].tolist(), weights[best].tolist(), strict=True):
-            yield Step(MENTIONED_IN, names[entity], ids[one.row], weight, one.cosine)
-
-    def notes(self, local: Level, broad: Level) -> dict[str, object]:
-        """The nearest entities and communities, by name, with their cosines."""
-        near = zip(local.sources[:NOTED].tolist(), local.cosines[:NOTED].tolist(), strict=True)
-        far = zip(broad.sources[:NOTED].tolist(), broad.cosines[:NOTED].tolist(), strict=True)
-        names = self._known.names if self._known else ()
-        return {
-            "entities": [(self._graph.entities[row], cosine) for row, cosine in near],
-            "communities": [(f"community:{one}", ", ".join(names[one][:3]), cosine) for one, cosine in far],
-        }
+def _steps(
+    index: Index, graph: Adjacency, known: Communities | None, rows: Sequence[int], local: Level, broad: Level
+) -> list[tuple[Step, ...]]:
+    """To each chunk the steps of the level that ranks it higher, the local one on a tie; none if neither has it."""
+    near, far = list[int](), list[int]()
+    for row in rows:
+        here, there = local.place_of.get(row), broad.place_of.get(row)
+        if here is not None and (there is None or here <= there):
+            near.append(row)
+        elif there is not None:
+            far.append(row)
+    steps: dict[int, tuple[Step, ...]] = {}
+    for row, (_, step) in zip(near, _mentions(index, graph, local, near), strict=True):
+        steps[row] = (step,)
+    if known is not None:
+        for row, (source, step) in zip(far, _mentions(index, graph, broad, far, known.of_entity), strict=True):
+            steps[row] = Step(IN_COMMUNITY, f"community:{source}", step.source, step.score, step.score), step
+    return [steps.get(row, ()) for row in rows]
 
 
 VECTORS_VERSION = "entities-1"  # of what is kept in files
-NO_DESCRIPTIONS = Descriptions({}, {}, 0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Task:
-    """A batch with the inputs of both levels: the graph, its names and wording, and each question's keywords."""
-
-    batch: Batch
-    counters: Counters
-    graph: Adjacency
-    reader: Linker
-    asked: Sequence[Keywords]
-    worded: Descriptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,93 +170,77 @@ class DualLevel(Strategy):
 
     def initial(self, batch: Batch) -> list[Scored]:
         """The vector ranking (or RRF of vector and BM25)."""
-        if self.initial_ranking == "rrf":
-            return hybrid_rankings(batch, 0.5, "rrf")
-        return batch.vector_rankings
+        return initial_rankings(batch, self.initial_ranking)
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Both levels for the whole batch, then fused question by question."""
         with stage(counters, "keywords"):
-            task = self._task(batch, counters)
+            reader, graph = linker(batch, counters), adjacency(batch, counters)
+            keywords = question_keywords(batch, counters, reader)
+            reads_wording = self.mode != "local" or self.entity_text == "described"
+            worded = descriptions(batch, counters) if reads_wording else Descriptions(0, lambda: ({}, {}))
+        near = far = [Level()] * len(keywords)
+        known: Communities | None = None
         with stage(counters, "local"):
-            near = self._local(task) if self.mode != "global" else None
+            if self.mode != "global":
+                entities = self._entity_vectors(batch, counters, graph, reader, worded)
+                near = self._local(batch, counters, graph, keywords, entities)
         with stage(counters, "global"):
-            far = self._global(task) if self.mode != "local" else None
+            if self.mode != "local":
+                with stage(counters, "communities"):
+                    known = communities(
+                        *(batch, counters, graph, reader, worded),
+                        max_size=self.max_community,
+                        resolution=self.resolution,
+                        min_strength=self.min_strength,
+                    )
+                far = self._global(batch, counters, keywords, known)
         with stage(counters, "fusion"):
             initial = self.initial(batch)
-            provenance = Provenance(batch.index, task.graph, far[0] if far else None)
-            nothing = [Level()] * len(task.asked)
-            levels = zip(near or nothing, far[1] if far else nothing, strict=True)
-            return [self._fused(batch, q, *pair, initial[q], provenance) for q, pair in enumerate(levels)]
+            levels = enumerate(zip(near, far, strict=True))
+            return [self._fused(batch, q, graph, known, *pair, initial[q]) for q, pair in levels]
 
-    def _task(self, batch: Batch, counters: Counters) -> _Task:
-        reader = linker(batch, counters)
-        reads_wording = self.mode != "local" or self.entity_text == "described"
-        return _Task(
-            batch=batch,
-            counters=counters,
-            graph=adjacency(batch, counters),
-            reader=reader,
-            asked=question_keywords(batch, counters, reader),
-            worded=descriptions(batch, counters) if reads_wording else NO_DESCRIPTIONS,
-        )
-
-    def _local(self, task: _Task) -> list[Level]:
-        graph, asked = task.graph, task.asked
-        questions, levels = _text_vectors(task.batch, [entity.low for entity in asked]), []
-        for q, near in enumerate(self._nearest_entities(task, questions)):
-            rows = (graph.entity_row.get(entity) for entity in asked[q].entities)
+    def _local(
+        self, batch: Batch, counters: Counters, graph: Adjacency, keywords: Sequence[Keywords], entities: Vectors
+    ) -> list[Level]:
+        index, what = batch.index, f"{self.entity_text} entities"
+        questions, levels = Queries(_text_vectors(batch, [one.low for one in keywords])), []
+        nearest = nearest_rows(index, what, entities, lambda: Queries(spread(index.vectors)), questions, self.entities)
+        for q, near in enumerate(nearest):
+            rows = (graph.entity_row.get(entity) for entity in keywords[q].entities)
             named = [row for row in rows if row is not None]
             sources, values = self._passing(near, named if self.use_keywords else [], self.entities)
-            level = chunks_of_entities(task.batch, q, graph.mentions, sources, values, self.local_order)
-            task.counters.edges_touched += level.touched
-            levels.append(level)
+            levels.append(chunks_of_entities(batch, q, graph.mentions, sources, values, self.local_order))
+        counters.edges_touched += sum(level.touched for level in levels)
         return levels
 
-    def _nearest_entities(self, task: _Task, questions: Vectors) -> Sequence[TopRows]:
-        """The `entities` nearest to each of (q, d) keyword vectors."""
-        index, what = task.batch.index, f"{self.entity_text} entities"
-        known = self._entity_vectors(task)
-        return nearest_rows(
-            index, what, known, lambda: Queries(spread(index.vectors)), Queries(questions), self.entities
-        )
-
-    def _entity_vectors(self, task: _Task) -> Vectors:
-        """Embeddings of the graph's entities, (m, d) in the adjacency's order, made once and kept with the graph."""
-        described = task.worded.entities if self.entity_text == "described" else {}
+    def _entity_vectors(
+        self, batch: Batch, counters: Counters, graph: Adjacency, reader: Linker, worded: Descriptions
+    ) -> Vectors:
+        """Embeddings of the graph's entities, (m, d) in the adjacency's order, made once and cached with the graph."""
 
         def embedded() -> Arrays:
-            name_of = dict(zip(task.reader.entities, task.reader.names, strict=True))  # all are asked for
-            named = ((name_of[entity], described.get(entity, "")) for entity in task.graph.entities)
+            described = worded.entities if self.entity_text == "described" else {}
+            name_of = dict(zip(reader.entities, reader.names, strict=True))  # all are needed
+            named = ((name_of[entity], described.get(entity, "")) for entity in graph.entities)
             texts = [f"{name}. {text}" if text else name for name, text in named]
-            with stage(task.counters, "entity embedding"):
-                return {"vectors": task.batch.index.embed(texts)}
+            with stage(counters, "entity embedding"):
+                return {"vectors": batch.index.embed(texts)}
 
-        def read() -> Vectors:
-            name = f"vectors-{self.entity_text}-entities"
-            return task.batch.index.graph_arrays(name, VECTORS_VERSION, embedded)["vectors"]
+        name = f"vectors-{self.entity_text}-entities"
+        return batch.index.memo.get(
+            ("entity vectors", self.entity_text),
+            lambda: batch.index.graph_arrays(name, VECTORS_VERSION, embedded)["vectors"],
+        )
 
-        return task.batch.index.memo.get(("entity vectors", self.entity_text), read)
-
-    def _global(self, task: _Task) -> tuple[Communities, list[Level]]:
-        with stage(task.counters, "communities"):
-            known = communities(
-                task.batch,
-                task.counters,
-                task.graph,
-                task.reader,
-                task.worded,
-                max_size=self.max_community,
-                resolution=self.resolution,
-                min_strength=self.min_strength,
-            )
-        questions, levels = _text_vectors(task.batch, [one.high for one in task.asked]), []
+    def _global(
+        self, batch: Batch, counters: Counters, keywords: Sequence[Keywords], known: Communities
+    ) -> list[Level]:
+        questions, levels = _text_vectors(batch, [one.high for one in keywords]), []
         for q, near in enumerate(dense_top(questions, known.vectors, self.communities)):
-            best = self._passing(near, [], self.communities)
-            level = chunks_of_communities(task.batch, q, known.chunks, *best)
-            task.counters.edges_touched += level.touched
-            levels.append(level)
-        return known, levels
+            levels.append(chunks_of_communities(batch, q, known.chunks, *self._passing(near, [], self.communities)))
+        counters.edges_touched += sum(level.touched for level in levels)
+        return levels
 
     def _passing(self, near: TopRows, named: Sequence[int], limit: int) -> tuple[Rows, Floats]:
         """The best `limit` of the near that have the minimum cosine and of the named, which have 1; ties by row.
@@ -332,44 +257,49 @@ class DualLevel(Strategy):
         return np.array(best, dtype=np.int64), np.array([values[row] for row in best])
 
     def _fused(
-        self, batch: Batch, q: int, local: Level, broad: Level, initial: Scored, provenance: Provenance
+        self,
+        batch: Batch,
+        q: int,
+        graph: Adjacency,
+        known: Communities | None,
+        local: Level,
+        broad: Level,
+        initial: Scored,
     ) -> Ranking:
-        """Reciprocal rank fusion of the levels that the mode asks for; the initial ranking if they found nothing."""
-        question, ids = batch.questions[q].id, batch.index.ids
-        notes = provenance.notes(local, broad)
+        """Reciprocal rank fusion of the levels that the mode asks for; the initial ranking if both are empty."""
+        ids = batch.index.ids
+        near, far = (
+            zip(level.sources[:NOTED].tolist(), level.cosines[:NOTED].tolist(), strict=True) for level in (local, broad)
+        )
+        notes: dict[str, object] = {"entities": [(graph.entities[row], cosine) for row, cosine in near]}
+        notes["communities"] = [
+            (f"community:{one}", ", ".join(known.names_of(one)[:3]), cosine) for one, cosine in far if known
+        ]
         if not len(local.rows) and not len(broad.rows):
-            hits = [Hit(chunk, score, "seed", {self.initial_ranking: score}) for chunk, score in initial]
             notes["fallback"] = f"no entity or community is near the question: the {self.initial_ranking} ranking"
-            return Ranking(question, hits, [hit.chunk_id for hit in hits[:10]], notes)
+            return plain_ranking(batch.questions[q], initial, self.initial_ranking, notes)
         lists = {"local": local.rows, "global": broad.rows}
         weights = {"local": self.local_weight, "global": self.global_weight, "initial": self.initial_weight}
         if self.mode == "mix":
             lists["initial"] = np.array([batch.index.row_of[chunk] for chunk, _ in initial], np.int64)
         rows, scores, parts = rows_by_reciprocal_rank(lists, weights, KEEP)
         led = (parts["local"] > 0) | (parts["global"] > 0)
-        chunks = [ids[row] for row in rows.tolist()]
+        best = list(zip([ids[row] for row in rows.tolist()], scores, strict=True))
 
         def made(places: range) -> list[Hit]:
-            steps = provenance.steps(rows[places.start : places.stop].tolist(), local, broad)
-            return [
-                Hit(
-                    chunks[place],
-                    scores[place],
-                    "graph" if led[place] else "seed",
-                    {name: values.item(place) for name, values in parts.items()},
-                    path,
-                )
-                for place, path in zip(places, steps, strict=True)
-            ]
+            some = rows[places.start : places.stop].tolist()
+            steps = _steps(batch.index, graph, known, some, local, broad)
+            hits = []
+            for place, path in zip(places, steps, strict=True):
+                components = {name: values.item(place) for name, values in parts.items()}
+                hits.append(Hit(*best[place], "graph" if led[place] else "seed", components, path))
+            return hits
 
-        counts = {
-            "found": len(local.rows) + len(broad.rows),
-            "unique": len(distinct(np.concatenate([local.rows, broad.rows]))),
-            "kept": int(led.sum()),
-        }
-        leading = local.rows if len(local.rows) else broad.rows
-        seeds = [ids[row] for row in leading[:10].tolist()]
-        return Ranking(question, LazyHits(list(zip(chunks, scores, strict=True)), made), seeds, {**notes, **counts})
+        notes["found"] = len(local.rows) + len(broad.rows)
+        notes["unique"] = len(distinct(np.concatenate([local.rows, broad.rows])))
+        notes["kept"] = int(led.sum())
+        seeds = [ids[row] for row in (local.rows if len(local.rows) else broad.rows)[:SEEDS].tolist()]
+        return Ranking(batch.questions[q].id, LazyHits(best, made), seeds, notes)
 
 
 def _text_vectors(batch: Batch, texts: Sequence[str]) -> Vectors:

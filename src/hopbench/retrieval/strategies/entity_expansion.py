@@ -1,9 +1,4 @@
-"""ADR-041 entity expansion: the question's entities, expanded in the graph, and the chunks that mention most of them.
-
-Decisions where the source is silent (docs/strategies.md gives the reasons): relations are followed in both directions
-and any strength; synonyms are taken before they are checked, so that at most 2 · max_synonyms ever enter; without
-semantic reranking no entity is left out; a seed has no privilege in the reranking.
-"""
+"""ADR-041 entity expansion: the question's entities, expanded in the graph, and the chunks that mention most."""
 
 from __future__ import annotations
 
@@ -21,13 +16,11 @@ from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.search.candidates import exact_cosines
 from hopbench.retrieval.search.fusion import DECIMALS, Scored, min_max
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
-from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.strategies.baselines import hybrid_rankings, plain_ranking
 from hopbench.retrieval.support.arrays import distinct
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.traversal.entity_expansion import (
     EntityMentions,
-    Floats,
-    Ints,
     Matches,
     inverse_frequency,
     matches,
@@ -125,69 +118,53 @@ class EntityExpansion(Strategy):
         mentions: Mapping[str, EntityMentions],
         initial: Scored,
     ) -> Ranking:
-        """Chunks by matched entities, then by cosine, then by id; the initial ranking where no entity was found."""
-        question = batch.questions[q].id
+        """Chunks by matched entities, then by cosine, then by id; the initial ranking where no entity is known."""
+        question, ids = batch.questions[q], batch.index.ids
         if not expanded.seeds:
-            hits = [Hit(chunk, score, "seed", {self.initial_ranking: score}) for chunk, score in initial]
             flag = f"the question names no entity: the {self.initial_ranking} ranking"
-            return Ranking(question, hits, [hit.chunk_id for hit in hits[:10]], {"entities": [], "fallback": flag})
-        matched = matches(
-            batch, q, ranked, [self._value(entity, expanded, mentions, batch) for entity in ranked], mentions
-        )
-        rows, scores = self._blended(batch, matched, initial)
+            return plain_ranking(question, initial, self.initial_ranking, {"entities": [], "fallback": flag})
+        values = []  # what each matched entity adds to a chunk
+        for entity in ranked:
+            idf = 1.0 if self.count == "entities" else inverse_frequency(mentions[entity], len(batch.index.chunks))
+            values.append(idf * expanded.strength(entity) if self.count == "idf_strength" else idf)
+        matched = matches(batch, q, ranked, values, mentions)
+        rows, scores = matched.rows, matched.scores
+        if self.initial_weight:  # the matches' share of the best, blended with the initial ranking's score
+            stretched = {batch.index.row_of[chunk]: score for chunk, score in min_max(initial).items()}
+            rows = distinct(np.concatenate([rows, np.array(list(stretched), dtype=np.int64)]))
+            scores = self.initial_weight * np.array([stretched.get(row, 0.0) for row in rows.tolist()])
+            share = matched.scores / matched.scores.max(initial=1.0)
+            scores[np.searchsorted(rows, matched.rows)] += (1.0 - self.initial_weight) * share
+        scores = np.round(scores, DECIMALS)
         hits = []
-        for place in np.lexsort((rows, -scores))[:KEEP]:
-            row = int(rows[place])
-            parts, path = _evidence(matched, row, batch.index.ids[row], expanded, ranked)
-            hits.append(Hit(batch.index.ids[row], float(scores[place]), "graph" if path else "seed", parts, path))
-        notes = _notes(expanded, ranked, matched, hits)
-        return Ranking(question, hits, _mentioning(hits, expanded.seeds), notes)
-
-    def _value(self, entity: str, expanded: Expanded, mentions: Mapping[str, EntityMentions], batch: Batch) -> float:
-        """The value that a matched entity adds to a chunk."""
-        if self.count == "entities":
-            return 1.0
-        idf = inverse_frequency(mentions[entity], len(batch.index.chunks))
-        return idf if self.count == "idf" else idf * expanded.strength(entity)
-
-    def _blended(self, batch: Batch, matched: Matches, initial: Scored) -> tuple[Ints, Floats]:
-        """Rows with final scores: the matches' own, or their share of the best blended with the initial ranking's."""
-        if not self.initial_weight:
-            return matched.rows, np.round(matched.scores, DECIMALS)
-        stretched = {batch.index.row_of[chunk]: score for chunk, score in min_max(initial).items()}
-        rows = distinct(np.concatenate([matched.rows, np.array(list(stretched), dtype=np.int64)]))
-        scores = self.initial_weight * np.array([stretched.get(row, 0.0) for row in rows.tolist()])
-        share = matched.scores / matched.scores.max(initial=1.0)
-        scores[np.searchsorted(rows, matched.rows)] += (1.0 - self.initial_weight) * share
-        return rows, np.round(scores, DECIMALS)
+        for place in np.lexsort((rows, -scores))[:KEEP].tolist():
+            chunk = ids[rows.item(place)]
+            parts, path = _evidence(matched, rows.item(place), chunk, expanded, ranked)
+            hits.append(Hit(chunk, scores.item(place), "graph" if path else "seed", parts, path))
+        # The search begins at the chunks that mention the question's own entities.
+        own = set(expanded.seeds)
+        seeds = [hit.chunk_id for hit in hits if any(s.edge == MENTIONED_IN and s.source in own for s in hit.path)]
+        return Ranking(question.id, hits, seeds, _notes(expanded, ranked, matched, hits))
 
 
 def _notes(expanded: Expanded, ranked: Sequence[str], matched: Matches, hits: Sequence[Hit]) -> dict[str, object]:
     """The ranking's notes: the entities of each stage, what the chunks were matched on, and counts."""
-    related = {entity: origin for entity, origin in expanded.origins.items() if origin[0] == RELATED_TO}
+    origins, synonyms = expanded.origins, expanded.synonyms
     return {
         "entities": expanded.seeds,
-        "related": len(expanded.origins) - len(expanded.synonyms),
+        "related": len(origins) - len(synonyms),
         "neighbours": [
             {"entity": entity, "from": source, "strength": strength}
-            for entity, (_, source, strength) in related.items()
+            for entity, (edge, source, strength) in origins.items()
+            if edge == RELATED_TO
         ],
-        "synonyms": expanded.synonyms,
-        "synonym_of": {
-            entity: {"seed": expanded.origins[entity][1], "cosine": expanded.origins[entity][2]}
-            for entity in expanded.synonyms
-        },
+        "synonyms": synonyms,
+        "synonym_of": {one: {"seed": origins[one][1], "cosine": origins[one][2]} for one in synonyms},
         "matched_on": list(ranked),
         "found": len(matched.owners),
         "unique": len(matched.rows),
         "kept": sum(hit.origin == "graph" for hit in hits),
     }
-
-
-def _mentioning(hits: Sequence[Hit], entities: Sequence[str]) -> list[str]:
-    """The chunks that mention the question's own entities: where the search begins."""
-    own = set(entities)
-    return [hit.chunk_id for hit in hits if any(s.edge == MENTIONED_IN and s.source in own for s in hit.path)]
 
 
 def _evidence(

@@ -1,18 +1,8 @@
-"""KG2RAG query expansion: entities named in the question and their neighbours become search queries of their own.
-
-Decisions where the source is silent or another page decides (docs/strategies.md gives the reasons):
-- Neighbours are looked for from each recognised entity on its own; a neighbour's strength is the best product of
-  RELATED_TO strengths over the shortest routes to it.
-- What the queries find is ranked by the order of the queries, then by cosine; chunks with a cosine of 0 or less (a
-  query without any word that the embedder knows) are not found.
-- A chunk found by a query has origin "graph", whether or not the vector ranking has it as well; its provenance ends in
-  a step QUERY from the entity whose name came last in the query to the chunk, with their cosine.
-- Neighbours two hops away are read only for questions whose nearer pairs do not fill `max_queries` already.
-"""
+"""KG2RAG query expansion: entities named in the question and their neighbours become search queries of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -26,24 +16,15 @@ from hopbench.retrieval.index import APPROXIMATE, Batch, Index, Queries, nearest
 from hopbench.retrieval.question.linking import entity_names, linker
 from hopbench.retrieval.search.candidates import blocks
 from hopbench.retrieval.search.cells import SAMPLE
-from hopbench.retrieval.search.exact import TopRows
 from hopbench.retrieval.search.fusion import DECIMALS, RRF_K, Scored, ordered, reciprocal_rank
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
-from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.strategies.baselines import SEEDS, initial_rankings, plain_ranking
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.traversal.adjacency import adjacency
-from hopbench.retrieval.types import Counters, Hit, LazyHits, Ranking, Step
+from hopbench.retrieval.types import Counters, Hit, LazyHits, Question, Ranking, Step
 
 QUERY = "QUERY"
-SEEDS = 10
 NO_SEEDS = "no entity of the graph recognised in the question: the initial ranking"
-
-
-class QueryHit(NamedTuple):
-    """What an expansion query found, with their cosine."""
-
-    cosine: float
-    query: ExpansionQuery
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +55,7 @@ class ExpansionQueries(Strategy):
 
     def initial(self, batch: Batch) -> list[Scored]:
         """The vector ranking, or the hybrid one."""
-        if self.initial_ranking == "vector":
-            return batch.vector_rankings
-        return hybrid_rankings(batch, 0.7 if self.initial_ranking == "weighted" else 0.5, self.initial_ranking)
+        return initial_rankings(batch, self.initial_ranking)
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Expand, embed and search the queries of all questions together."""
@@ -84,44 +63,34 @@ class ExpansionQueries(Strategy):
             reader = linker(batch, counters)
             seeds = [list(dict.fromkeys(link.entity for link in links)) for links in batch.links(reader)]
         with stage(counters, "graph"):
-            neighbourhoods = [[SeedNeighbourhood(seed) for seed in each] for each in seeds]
-            expand(batch, counters, neighbourhoods, self._depth(), self.min_strength, self.max_queries)
+            depth = self.depth if self.use_related else 0
+            neighbourhoods = [[SeedNeighbourhood(seed, frontier=[seed]) for seed in each] for each in seeds]
+            expand(batch, counters, neighbourhoods, depth, self.min_strength, self.max_queries)
             queries = [expansion_queries(each, self.max_queries, self.seed_queries) for each in neighbourhoods]
         with stage(counters, "search"):
-            texts = [query.text for each in queries for query in each]
-            results = search_texts(batch, texts, self.per_query)
+            results = search_texts(batch, [query.text for each in queries for query in each], self.per_query)
         rankings = []
         with stage(counters, "fusion"):
             for q, initial in enumerate(self.initial(batch)):
-                query_hits = self._query_hits(queries[q], results)
-                rankings.append(self._ranking(batch.questions[q].id, initial, queries[q], query_hits))
-                notes = _notes(neighbourhoods[q], queries[q], query_hits, results)
-                rankings[-1].notes = {"entities": seeds[q], **notes, **rankings[-1].notes}
+                ranking = self._ranking(batch.questions[q], initial, queries[q], results)
+                notes = _notes(neighbourhoods[q], queries[q], results)
+                ranking.notes = {"entities": seeds[q], **notes, **ranking.notes}
+                rankings.append(ranking)
         return rankings
 
-    def _depth(self) -> int:
-        return self.depth if self.use_related else 0
-
-    def _query_hits(self, queries: Sequence[ExpansionQuery], results: Mapping[str, Scored]) -> dict[str, QueryHit]:
-        """Chunks in the order of the queries' ranking, each once, with the query that ranks it."""
+    def _ranking(
+        self, question: Question, initial: Scored, queries: Sequence[ExpansionQuery], results: Mapping[str, Scored]
+    ) -> Ranking:
+        if not queries:
+            return plain_ranking(question, initial, self.initial_ranking, {"fallback": NO_SEEDS})
         found = [(chunk, cosine, query) for query in queries for chunk, cosine in results[query.text] if cosine > 0]
         if self.order == "cosine":
             found.sort(key=lambda one: (-one[1], one[0]))
-        first: dict[str, QueryHit] = {}
+        hit_of: dict[str, tuple[float, ExpansionQuery]] = {}  # the query that ranks a chunk, with their cosine
         for chunk, cosine, query in found:
-            if chunk not in first:
-                first[chunk] = QueryHit(cosine, query)
-        return first
-
-    def _ranking(
-        self, question: str, initial: Scored, queries: Sequence[ExpansionQuery], query_hits: Mapping[str, QueryHit]
-    ) -> Ranking:
-        seeds = [chunk for chunk, _ in initial[:SEEDS]]
-        if not queries:
-            hits = [Hit(chunk, score, "seed", {self.initial_ranking: score}) for chunk, score in initial]
-            return Ranking(question, hits, seeds, {"fallback": NO_SEEDS})
+            hit_of.setdefault(chunk, (cosine, query))
         plain = reciprocal_rank([[chunk for chunk, _ in initial]], self.rrf_k)
-        graph = reciprocal_rank([[*query_hits]], self.rrf_k)
+        graph = reciprocal_rank([[*hit_of]], self.rrf_k)
         total = dict(plain)
         for chunk, share in graph.items():
             total[chunk] = total.get(chunk, 0.0) + self.graph_weight * share
@@ -130,48 +99,39 @@ class ExpansionQueries(Strategy):
         def hit(place: int) -> Hit:
             chunk, score = best[place]
             components = {self.initial_ranking: plain.get(chunk, 0.0), "graph": graph.get(chunk, 0.0)}
-            if (query_hit := query_hits.get(chunk)) is None:
+            if chunk not in hit_of:
                 return Hit(chunk, score, "seed", components)
-            components |= {"cosine": query_hit.cosine, "proximity": query_hit.query.proximity}
-            return Hit(chunk, score, "graph", components, _steps(query_hit, chunk))
+            cosine, query = hit_of[chunk]
+            components |= {"cosine": cosine, "proximity": query.proximity}
+            path = query.around.path(query.neighbour)
+            last = Step(QUERY, path[-1].target if path else query.around.seed, chunk, cosine, cosine)
+            return Hit(chunk, score, "graph", components, (*path, last))
 
-        kept = sum(chunk in query_hits for chunk, _ in best[:KEEP])
-        return Ranking(question, LazyHits.one_by_one(best, hit), seeds, {"kept": kept})
+        notes: dict[str, object] = {
+            "query_of": {chunk: query.text for chunk, (_, query) in hit_of.items()},
+            "found": len(found),
+            "unique": len(hit_of),
+            "kept": sum(chunk in hit_of for chunk, _ in best[:KEEP]),
+        }
+        seeds = [chunk for chunk, _ in initial[:SEEDS]]
+        return Ranking(question.id, LazyHits.one_by_one(best, hit), seeds, notes)
 
 
 def _notes(
-    neighbourhoods: Sequence[SeedNeighbourhood],
-    queries: Sequence[ExpansionQuery],
-    query_hits: Mapping[str, QueryHit],
-    results: Mapping[str, Scored],
+    neighbourhoods: Sequence[SeedNeighbourhood], queries: Sequence[ExpansionQuery], results: Mapping[str, Scored]
 ) -> dict[str, object]:
-    """The neighbours with hops and strength, the queries in order, their hits, and the query that ranks each chunk."""
+    """The neighbours with hops and strength, the queries in order, and their hits."""
     if not queries:
         return {}
-    hits = {query.text: [chunk for chunk, cosine in results[query.text] if cosine > 0] for query in queries}
-    near = {
-        neighbourhood.seed: [
-            {"entity": entity, "hops": n.hops, "strength": n.strength}
-            for entity, n in sorted(
-                neighbourhood.reached.items(), key=lambda hit: (hit[1].hops, -hit[1].strength, hit[0])
-            )
-        ]
-        for neighbourhood in neighbourhoods
-    }
+    near: dict[str, object] = {}
+    for one in neighbourhoods:
+        nearest = sorted(one.reached.items(), key=lambda hit: (hit[1].hops, -hit[1].strength, hit[0]))
+        near[one.seed] = [{"entity": name, "hops": n.hops, "strength": n.strength} for name, n in nearest]
     return {
         "neighbours": near,
         "queries": [query.text for query in queries],
-        "hits_of": hits,
-        "query_of": {chunk: hit.query.text for chunk, hit in query_hits.items()},
-        "found": sum(len(hits[query.text]) for query in queries),
-        "unique": len(query_hits),
+        "hits_of": {query.text: [c for c, cosine in results[query.text] if cosine > 0] for query in queries},
     }
-
-
-def _steps(hit: QueryHit, chunk: str) -> tuple[Step, ...]:
-    path = hit.query.path
-    last = path[-1].target if path else hit.query.seed
-    return (*path, Step(QUERY, last, chunk, hit.cosine, hit.cosine))
 
 
 def proximity(hops: int) -> float:
@@ -196,14 +156,6 @@ class SeedNeighbourhood:
     names: dict[str, str] = field(default_factory=dict)
     reached: dict[str, Neighbour] = field(default_factory=dict)
     frontier: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Start at the seed."""
-        self.frontier = [self.seed]
-
-    def visited(self) -> list[str]:
-        """The seed and all entities reached."""
-        return sorted({self.seed, *self.reached})
 
     def add_hop(self, record: Record) -> None:
         """Add one hop's edges: of several routes to a neighbour the strongest, ties to the smaller parent id."""
@@ -237,16 +189,6 @@ class ExpansionQuery:
     proximity: float = 1.0
     strength: float = 1.0
 
-    @property
-    def seed(self) -> str:
-        """The entity whose name comes first."""
-        return self.around.seed
-
-    @property
-    def path(self) -> tuple[Step, ...]:
-        """The edges from the seed to the neighbour."""
-        return self.around.path(self.neighbour)
-
 
 def expand(
     batch: Batch,
@@ -267,7 +209,11 @@ def expand(
         if not going:
             return
         rows = [
-            {"q": number, "ids": neighbourhood.frontier, "visited": neighbourhood.visited()}
+            {
+                "q": number,
+                "ids": neighbourhood.frontier,
+                "visited": sorted({neighbourhood.seed, *neighbourhood.reached}),
+            }
             for number, neighbourhood in enumerate(going)
         ]
         least = min_strength if depth else 2.0
@@ -285,9 +231,7 @@ def expand(
 
 
 def _pairs(neighbourhoods: Sequence[SeedNeighbourhood]) -> set[frozenset[str]]:
-    return {
-        frozenset((neighbourhood.seed, entity)) for neighbourhood in neighbourhoods for entity in neighbourhood.reached
-    }
+    return {frozenset((around.seed, entity)) for around in neighbourhoods for entity in around.reached}
 
 
 def expansion_queries(
@@ -297,32 +241,21 @@ def expansion_queries(
 
     Nearest first, then strongest, then by text; each unordered pair of entities once; at most `limit` pairs.
     """
-    by_seed = {neighbourhood.seed: neighbourhood for neighbourhood in neighbourhoods}
+    by_seed = {around.seed: around for around in neighbourhoods}
+    candidates = sorted(
+        (here.hops, -here.strength, f"{around.names[around.seed]} {around.names[entity]}", around.seed, entity)
+        for around in neighbourhoods
+        for entity, here in around.reached.items()
+    )
     pairs: dict[frozenset[str], ExpansionQuery] = {}
-    for hops, lost, text, seed, entity in sorted(_candidates(neighbourhoods)):
+    for hops, lost, text, seed, entity in candidates:
         pair = frozenset((seed, entity))
         if len(pairs) == limit:
             break
         if pair not in pairs:
             pairs[pair] = ExpansionQuery(text, by_seed[seed], entity, proximity(hops), -lost)
-    alone = [
-        ExpansionQuery(neighbourhood.names[neighbourhood.seed], neighbourhood)
-        for neighbourhood in neighbourhoods
-        if neighbourhood.seed in neighbourhood.names
-    ]
+    alone = [ExpansionQuery(one.names[one.seed], one) for one in neighbourhoods if one.seed in one.names]
     return [*pairs.values(), *(alone if seeds_alone else [])]
-
-
-def _candidates(neighbourhoods: Sequence[SeedNeighbourhood]) -> Iterator[tuple[int, float, str, str, str]]:
-    for neighbourhood in neighbourhoods:
-        for entity, here in neighbourhood.reached.items():
-            yield (
-                here.hops,
-                -here.strength,
-                f"{neighbourhood.names[neighbourhood.seed]} {neighbourhood.names[entity]}",
-                neighbourhood.seed,
-                entity,
-            )
 
 
 SEARCH_BATCH = 1024  # queries searched at a time: Neo4j's vector index gets them in one transaction
@@ -336,37 +269,29 @@ def search_texts(batch: Batch, texts: Iterable[str], count: int) -> dict[str, Sc
     new = [text for text in dict.fromkeys(texts) if text not in known]
     if not new:
         return known
-    vectors = batch.index.embed(new)
-    for part in blocks(len(new), CELL_SEARCH_BATCH if batch.index.search == APPROXIMATE else SEARCH_BATCH):
-        found = _nearest(batch, new[part], vectors[part], count)
+    index, vectors = batch.index, batch.index.embed(new)
+    approximate = index.search == APPROXIMATE
+    for part in blocks(len(new), CELL_SEARCH_BATCH if approximate else SEARCH_BATCH):
+        if approximate:
+            # For hundreds of queries at a time cells are cheaper than the graph of near chunks (docs/scale.md).
+            what, queries = "chunks for pairs of names", _with_rare(index, new[part], vectors[part])
+            found = nearest_rows(index, what, index.vectors, lambda: _sample_pairs(batch), queries, count)
+        else:
+            found = index.nearest(vectors[part], count)
         known.update(zip(new[part], batch.all_with_ids(found), strict=True))
     return known
 
 
-def _nearest(batch: Batch, texts: Sequence[str], vectors: Vectors, count: int) -> list[TopRows]:
-    """The best `count` chunks for each of k queries with their vectors (k, d).
-
-    Of many chunks, by cells where dense search is approximate: for hundreds of queries at a time they are cheaper than
-    the graph of near chunks, which finds short texts only by a broad search (docs/scale.md).
-    """
-    index = batch.index
-    if index.search != APPROXIMATE:
-        return index.nearest(vectors, count)
-    what, asked = "chunks for pairs of names", _asked(index, texts, vectors)
-    return nearest_rows(index, what, index.vectors, lambda: _sample_pairs(batch), asked, count)
-
-
-def _asked(index: Index, texts: Sequence[str], vectors: Vectors) -> Queries:
+def _with_rare(index: Index, texts: Sequence[str], vectors: Vectors) -> Queries:
     """Queries with the chunks that share a rare word with them: names that few chunks have, which cells miss most."""
     return Queries(vectors, index.lexical.sharing(texts, MAX_CHUNKS_OF_RARE_WORD))
 
 
 def _sample_pairs(batch: Batch) -> Queries:
     """A sample of what such queries are: names of related entities, two by two; chunks where nothing is related."""
-    graph, name_of = adjacency(batch, Counters()), entity_names(batch.index)
+    index, graph, name_of = batch.index, adjacency(batch, Counters()), entity_names(batch.index)
     edges = spread(np.arange(graph.related.nnz), SAMPLE)
     sources = np.searchsorted(graph.related.indptr, edges, "right") - 1
     pairs = zip(sources.tolist(), graph.related.indices[edges].tolist(), strict=True)
     texts = [f"{name_of[graph.entities[source]]} {name_of[graph.entities[target]]}" for source, target in pairs]
-    index = batch.index
-    return _asked(index, texts, index.embed(texts)) if texts else Queries(spread(index.vectors))
+    return _with_rare(index, texts, index.embed(texts)) if texts else Queries(spread(index.vectors))

@@ -1,13 +1,8 @@
-"""Graph Expansion Flow: vector search, then similar chunks and chunks of related entities, depth by depth.
-
-Decisions where the source contradicts itself (docs/strategies.md gives the reasons): initial_k 10; the path score is
-the product of strengths; the penalty falls linearly; a frontier chunk's routes are kept by their best score;
-max_expanded keeps the best, not the first.
-"""
+"""Graph Expansion Flow: vector search, then similar chunks and chunks of related entities, depth by depth."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, TypeVar
@@ -34,7 +29,7 @@ from hopbench.retrieval.strategies._graph_expansion_hops import (
     steps_to,
 )
 from hopbench.retrieval.strategies.base import Strategy, param
-from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.strategies.baselines import initial_rankings
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.types import Counters, Hit, LazyHits, Ranking, Step
 
@@ -105,7 +100,7 @@ class GraphExpansion(Strategy):
 
     def initial(self, batch: Batch) -> list[Scored]:
         """The vector ranking (or RRF of vector and BM25)."""
-        return batch.vector_rankings if self.initial_ranking == "vector" else hybrid_rankings(batch, fusion="rrf")
+        return initial_rankings(batch, self.initial_ranking)
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Expand all questions of the batch together, a round trip a depth, then score each."""
@@ -118,8 +113,11 @@ class GraphExpansion(Strategy):
             path_strength=self.path_strength,
             enough=max(self.max_expanded, 0) if self.max_depth > 1 else min(self.max_expanded, 1),
         )
-        with stage(counters, "expansion"):
-            expansions = expand_batch(batch, counters, self.name, seeds, (self.initial_ranking, self.initial_k), limits)
+        with stage(counters, "expansion"):  # cached for trials that score differently
+            key = self.initial_ranking, self.initial_k
+            expansions = batch.memo.charged(
+                (self.name, key, limits), counters, lambda spent: expand(batch, spent, self.name, seeds, key, limits)
+            )
         with stage(counters, "scoring"):
             near = batch.memo.get(
                 ("cosines of seeds", self.initial_ranking, self.initial_k),
@@ -127,17 +125,6 @@ class GraphExpansion(Strategy):
             )
             pairs = zip(expansions, near, strict=True)
             return [self._scored(batch, counters, q, *pair) for q, pair in enumerate(pairs)]
-
-    def _observed(self, best: Scored, expanded: Container[str], vectors: Mapping[str, float]) -> Iterator[str]:
-        """Whether an expanded chunk, of at most 1 − chunk_weight, can pass initial chunks, and whether one did."""
-        if self.vector_scores == "initial" and self.chunk_weight:
-            bound = (1.0 - self.chunk_weight) / self.chunk_weight
-            of_seeds = sorted((vectors.get(chunk, 0.0) for chunk, _ in best if chunk not in expanded), reverse=True)
-            for place in (5, 10):
-                if len(of_seeds) >= place and of_seeds[place - 1] < bound:
-                    yield f"initial chunk {place} has a cosine below {bound:.2f}, so an expanded one can pass it"
-        if any(chunk in expanded for chunk, _ in best[:10]):
-            yield "an expanded chunk stands in the top 10"
 
     def _scored(
         self, batch: Batch, counters: Counters, q: int, expansion: Expansion, vectors: Mapping[str, float]
@@ -156,7 +143,15 @@ class GraphExpansion(Strategy):
             initial = self.initial(batch)[q]
             scores = rank_shares([c for c, _ in ordered(scores)], [c for c, _ in initial], self.initial_weight)
         number_of, best = dict(zip(ids, kept, strict=True)), ordered(scores)
-        counters.observed.update(self._observed(best, number_of, vectors))
+        if self.vector_scores == "initial" and self.chunk_weight:  # an expanded chunk has at most 1 − chunk_weight
+            bound = (1.0 - self.chunk_weight) / self.chunk_weight
+            of_seeds = sorted((vectors.get(chunk, 0.0) for chunk, _ in best if chunk not in number_of), reverse=True)
+            for place in (5, 10):
+                if len(of_seeds) >= place and of_seeds[place - 1] < bound:
+                    seen = f"initial chunk {place} has a cosine below {bound:.2f}, so an expanded one can pass it"
+                    counters.observed[seen] += 1
+        if any(chunk in number_of for chunk, _ in best[:10]):
+            counters.observed["an expanded chunk stands in the top 10"] += 1
 
         def made(places: range) -> list[Hit]:
             some = [best[place] for place in places]
@@ -179,8 +174,8 @@ class GraphExpansion(Strategy):
 
     def _kept(self, vectors: FloatArray, graphs: FloatArray, combined: FloatArray) -> list[int]:
         """Indices of the best `max_expanded` expanded chunks with enough evidence; ties by id."""
-        judged = np.maximum(vectors, graphs) if self.min_score_on == "evidence" else combined
-        (places,) = np.nonzero(judged >= self.min_score)
+        measured = np.maximum(vectors, graphs) if self.min_score_on == "evidence" else combined
+        (places,) = np.nonzero(measured >= self.min_score)
         beyond = len(places) - self.max_expanded
         if beyond > 0 and self.max_expanded:  # what may be among the best is sorted, not all
             places = places[combined[places] >= np.partition(combined[places], beyond)[beyond]]
@@ -192,43 +187,48 @@ class GraphExpansion(Strategy):
 Frontier = tuple[Sequence[str], Floats]  # chunk ids in order, each with the product that its route carries
 
 
-def expand_batch(
+def expand(
     batch: Batch, counters: Counters, name: str, seeds: Sequence[list[str]], key: Hashable, limits: ExpansionLimits
 ) -> list[Expansion]:
-    """Expand each question from its seeds (`key` names them), cached for trials that score differently.
+    """Expand each question from its seeds (`key` names them), a round trip a depth.
 
     Trials share the first hop whatever their thresholds: there the best route to a chunk is one edge of each kind, so a
     hop read with the lowest thresholds contains the best routes of every higher one.
     """
-    return batch.memo.charged(
-        (name, key, limits), counters, lambda spent: _expand(batch, spent, name, seeds, key, limits)
-    )
+    index = batch.index
+    expansions = [Expansion(chunks, index.row_of) for chunks in seeds]
+    frontiers: dict[int, Frontier] = {q: (sorted(chunks), np.ones(len(chunks))) for q, chunks in enumerate(seeds)}
+    lowest = limits.min_similarity, limits.min_strength
+    floors = batch.floor(name, "min_similarity", lowest[0]), batch.floor(name, "min_strength", lowest[1])
 
+    def reached(hop: HopEdges, going: Mapping[int, Frontier], depth: int) -> dict[int, QuestionHop]:
+        marks = NodeScratch(len(index.chunks)), NodeScratch(len(hop.entities))
+        product = limits.path_strength == "product"
+        return {
+            q: QuestionHop(hop, depth, ids, carried, hop.reach(ids, carried, product, marks))
+            for q, (ids, carried) in going.items()
+        }
 
-def _expand(
-    batch: Batch, counters: Counters, name: str, seeds: Sequence[list[str]], key: Hashable, limits: ExpansionLimits
-) -> list[Expansion]:
-    expansions = [Expansion(chunks, batch.index.row_of) for chunks in seeds]
-    frontiers = {q: (sorted(chunks), np.ones(len(chunks))) for q, chunks in enumerate(seeds)}
-    least = limits.min_similarity, limits.min_strength
-    floors = batch.floor(name, "min_similarity", least[0]), batch.floor(name, "min_strength", least[1])
     for depth in range(1, limits.depth + 1):
         going = {q: ids for q, ids in frontiers.items() if ids[0] and len(expansions[q].rows) < limits.enough}
         if not going:
             break
-        hop = _hop(batch, counters, going, floors, limits)
-        make = partial(_question_hops, batch, hop if depth == 1 else hop.above(*least), going, depth, limits)
-        hops = batch.memo.get(("legs", key, *floors), make) if depth == 1 else make()
+        hop = _read_hop(batch, counters, going, floors, limits)
+
+        if depth == 1:
+            hops = batch.memo.get(("legs", key, *floors), partial(reached, hop, going, depth))
+        else:
+            hops = reached(hop.above(*lowest), going, depth)
         for q in going:
             filtered = FilteredHop.of(hops[q], limits)
             places = expansions[q].add(filtered)
             if depth < limits.depth:
                 rows = filtered.hop.result.rows[places].tolist()
-                frontiers[q] = [batch.index.ids[row] for row in rows], filtered.carried(places)
+                frontiers[q] = [index.ids[row] for row in rows], filtered.carried(places)
     return expansions
 
 
-def _hop(
+def _read_hop(
     batch: Batch,
     counters: Counters,
     going: Mapping[int, Frontier],
@@ -239,10 +239,8 @@ def _hop(
     ids = sorted({chunk for frontier, _ in going.values() for chunk in frontier})
 
     def read() -> HopEdges:
-        records, _rows = batch.read_uncharged(
-            cypher.EXPANSION_HOP, ids=ids, min_similarity=floors[0], min_strength=floors[1]
-        )
-        return HopEdges.read(records, ids, batch.index)
+        thresholds = {"min_similarity": floors[0], "min_strength": floors[1]}
+        return HopEdges.read(batch.read_uncharged(cypher.EXPANSION_HOP, ids=ids, **thresholds)[0], ids, batch.index)
 
     hop = batch.memo.get(("hop", tuple(ids), *floors), read)
     edges = hop.edges(limits.min_similarity, limits.min_strength)
@@ -250,19 +248,6 @@ def _hop(
     counters.rows += edges
     counters.edges_touched += edges
     return hop
-
-
-def _question_hops(
-    batch: Batch, hop: HopEdges, going: Mapping[int, Frontier], depth: int, limits: ExpansionLimits
-) -> dict[int, QuestionHop]:
-    marks, product = (
-        (NodeScratch(len(batch.index.chunks)), NodeScratch(len(hop.entities))),
-        limits.path_strength == "product",
-    )
-    return {
-        q: QuestionHop(hop, depth, ids, carried, hop.reach(ids, carried, product, marks))
-        for q, (ids, carried) in going.items()
-    }
 
 
 @dataclass(slots=True)
@@ -316,14 +301,13 @@ class Expansion:
         An entity that several frontier chunks mention is read once: `entity_cache_hits` of the `entity_lookups` need
         no reading (the source's label cache).
         """
-        routes = [filtered.hop.result.routes for filtered in self.hops]
-        lookups = sum(route.looked_up for route in routes)
+        lookups = sum(filtered.hop.result.looked_up for filtered in self.hops)
         return {
             "found": sum(int(filtered.by_similarity.sum() + filtered.by_entities.sum()) for filtered in self.hops),
             "unique": len(self.rows),
             "reached_at_depth": {str(d): int((self.depths == d).sum()) for d in range(1, len(self.hops) + 1)},
             "entity_lookups": lookups,
-            "entity_cache_hits": lookups - sum(route.read for route in routes),
+            "entity_cache_hits": lookups - sum(filtered.hop.result.read for filtered in self.hops),
         }
 
     def _reached(self, chunk: str) -> ReachedChunk:

@@ -1,24 +1,4 @@
-"""KG²RAG (arXiv 2502.06864): chunks expanded over triples from the vector seeds, organised by maximum spanning trees.
-
-Section 3.2: the triples of the seed chunks, m hops over the graph from their entities, and the chunks that state the
-triples so reached. Section 3.3: of all triples of these chunks, weighted by the similarity of chunk and question, each
-connected component's maximum spanning tree is kept (filter); trees are ordered by their relevance to the question, each
-read depth first from its heaviest edge (arranger).
-
-Decisions where the paper is silent or HopBench's graph differs (docs/strategies.md gives the reasons):
-- The graph keeps one RELATED_TO edge per pair; a chunk that mentions both ends states the triple.
-- An expanded chunk weighs its cosine with the question, as section 3.3 says; the authors' code lets it inherit a mean
-  of the seeds' scores, which `inherit` comes near.
-- The authors order trees by a cross-encoder over the concatenated chunks. Without one, a tree's relevance is the cosine
-  of the question and the mean of its chunks' vectors; `Services.tree_relevance` takes a reranker.
-- The paper has no limits. Here entities in more than `max_fan` chunks are not expanded from, and each hop keeps the
-  `max_chunks` heaviest new chunks, so that hubs cost no more than their share. All seeds stay.
-- The authors take trees whole until the next would exceed their top k of 10, then chunks one by one, nearest first. So
-  here: in a graph with one large component the spanning tree filters, and its chunks stand by weight. `arrange=walk`
-  reads every tree depth first, however large.
-- Chunks that a tree filters out, or that state no triple, come back only as fills. Seeds without any triple: the
-  vector ranking.
-"""
+"""KG²RAG (arXiv 2502.06864): chunks expanded over triples from the vector seeds, in maximum spanning trees."""
 
 from __future__ import annotations
 
@@ -34,7 +14,6 @@ from hopbench.retrieval.search.exact import COSINE_DECIMALS
 from hopbench.retrieval.search.fusion import Scored, ordered, rank_shares
 from hopbench.retrieval.strategies._kg2rag_expansion import (
     Expansion,
-    Limits,
     Tree,
     Triples,
     expand,
@@ -43,7 +22,7 @@ from hopbench.retrieval.strategies._kg2rag_expansion import (
     stated_triples,
 )
 from hopbench.retrieval.strategies.base import KEEP, Strategy, param
-from hopbench.retrieval.strategies.baselines import hybrid_rankings
+from hopbench.retrieval.strategies.baselines import initial_rankings, plain_ranking
 from hopbench.retrieval.support.arithmetic import length, summed
 from hopbench.retrieval.support.timing import stage
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
@@ -88,9 +67,7 @@ class KG2RAG(Strategy):
 
     def initial(self, batch: Batch) -> list[Scored]:
         """The vector ranking (or RRF of vector and BM25)."""
-        if self.initial_ranking == "rrf":
-            return hybrid_rankings(batch, 0.5, "rrf")
-        return batch.vector_rankings
+        return initial_rankings(batch, self.initial_ranking)
 
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Expand every question, build its trees, then order them for the whole batch."""
@@ -99,12 +76,18 @@ class KG2RAG(Strategy):
             triples = _triples(batch.index, graph, self.min_strength)
         with stage(counters, "expansion"):
             initial = self.initial(batch)
+            limits = {"hops": self.hops, "max_fan": self.max_fan, "max_chunks": self.max_chunks}
             rows = [[batch.index.row_of[chunk] for chunk, _ in scored[: self.seed_k]] for scored in initial]
-            limits = Limits(self.hops, self.max_fan, self.max_chunks, self.inherit)
-            expansions = [expand(batch, q, seeds, graph, triples, limits) for q, seeds in enumerate(rows)]
+            expansions = [
+                expand(batch, q, seeds, graph, triples, inherit=self.inherit, **limits) for q, seeds in enumerate(rows)
+            ]
             counters.edges_touched += sum(expansion.touched for expansion in expansions)
         with stage(counters, "trees"):
-            forests = [_forest(triples, expansion) for expansion in expansions]
+            forests = []
+            for expansion in expansions:
+                chunks = np.array(sorted(expansion.weights), dtype=np.int64)
+                weights = np.array([expansion.weights[row] for row in chunks.tolist()])
+                forests.append(spanning_trees(triples, chunks, weights))
         with stage(counters, "ordering"):
             scores = self._relevances(batch, counters, forests, expansions)
             return [
@@ -142,12 +125,11 @@ class KG2RAG(Strategy):
         graph: Adjacency,
         triples: Triples,
     ) -> Ranking:
-        question, ids = batch.questions[q].id, batch.index.ids
-        seeds = [chunk for chunk, _ in initial[: self.seed_k]]
+        question, ids = batch.questions[q], batch.index.ids
         if not trees:
-            hits = [Hit(chunk, score, "seed", {self.initial_ranking: score}) for chunk, score in initial]
             flag = f"the seeds state no triple: the {self.initial_ranking} ranking"
-            return Ranking(question, hits, seeds, {"trees": 0, "fallback": flag})
+            notes: dict[str, Any] = {"trees": 0, "fallback": flag}
+            return plain_ranking(question, initial, self.initial_ranking, notes, self.seed_k)
         order = sorted(range(len(trees)), key=lambda number: (-scores[number], number))
         arranged, tree_of, whole = self._arranged([trees[number] for number in order], expansion.weights)
         fused = rank_shares([ids[row] for row in arranged], [chunk for chunk, _ in initial], self.initial_weight)
@@ -163,7 +145,7 @@ class KG2RAG(Strategy):
             path = path_to(row, expansion, graph, triples, batch.index)
             return Hit(*best[place], "graph" if row in expansion.chunks else "seed", components, path)
 
-        notes: dict[str, Any] = {
+        notes = {
             "trees": len(trees),
             "whole_trees": whole,
             "tree_sizes": [len(trees[number].chunks) for number in order],
@@ -171,7 +153,8 @@ class KG2RAG(Strategy):
             "filtered_out": len(expansion.weights) - len(tree_of),
             "kept": sum(row in tree_of and row in expansion.chunks for row in rows),
         }
-        return Ranking(question, LazyHits.one_by_one(best, hit), seeds, notes)
+        seeds = [chunk for chunk, _ in initial[: self.seed_k]]
+        return Ranking(question.id, LazyHits.one_by_one(best, hit), seeds, notes)
 
     def _arranged(self, trees: Sequence[Tree], weights: Mapping[int, float]) -> tuple[list[int], dict[int, int], int]:
         """Chunks in reading order, the rank of each chunk's tree (from 1), and how many trees are read whole.
@@ -191,18 +174,12 @@ class KG2RAG(Strategy):
 
 
 def _triples(index: Index, graph: Adjacency, min_strength: float) -> Triples:
-    """The triples of that strength; all of them are kept in files where the store has a stamp."""
+    """The triples of that strength; all of them are cached in files where the store has a stamp."""
 
     def every() -> Triples:
-        arrays = index.graph_arrays("triples", TRIPLES_VERSION, lambda: vars(stated_triples(graph)))
-        return Triples(**arrays)
+        return Triples(**index.graph_arrays("triples", TRIPLES_VERSION, lambda: vars(stated_triples(graph))))
 
     return index.memo.get(("triples", min_strength), lambda: index.memo.get("triples", every).strong(min_strength))
-
-
-def _forest(triples: Triples, expansion: Expansion) -> list[Tree]:
-    rows = np.array(sorted(expansion.weights), dtype=np.int64)
-    return spanning_trees(triples, rows, np.array([expansion.weights[row] for row in rows.tolist()]))
 
 
 def _text_relevance(batch: Batch, q: int, tree: Tree) -> float:

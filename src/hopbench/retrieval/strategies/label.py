@@ -1,16 +1,10 @@
-"""Labels, by which runs name strategies, and the table of built-in ones, without loading any (they load scipy).
-
-A label is `NAME` (the documented preset: the source's defaults), `NAME:tuned` (the preset file of that name), or either
-with changed parameters: `NAME[field=value,…]`, `NAME:tuned[field=value,…]`. A reranker follows after a plus sign, with
-parameters of its own: `hoprank+RERANKER`, `bm25:tuned+RERANKER[depth=20]`.
-"""
+"""Labels, by which runs name strategies, and the table of built-in ones, without loading any (they load scipy)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from importlib.metadata import EntryPoint
+from dataclasses import dataclass, field
 from importlib.resources import files
 
 from hopbench.retrieval.plugins.registry import STRATEGIES, offered, offered_names
@@ -64,7 +58,6 @@ class Label:
             return cls(text)
 
     def __str__(self) -> str:
-        """The label as it is written: `Label.parse(str(label)) == label`."""
         first = self.unchanged + _brackets(self.changes)
         return f"{first}+{self.reranker}{_brackets(self.reranker_changes)}" if self.reranker else first
 
@@ -88,13 +81,8 @@ class Label:
         """Whether its numbers come from a preset file: `NAME:tuned`, and the plain label of `WITHOUT_SOURCE`."""
         return self.preset == TUNED or (self.preset is None and self.name in WITHOUT_SOURCE)
 
-    def with_changes(self, changes: Mapping[str, str]) -> Label:
-        """The label with these changes beside its own; of two changes of one parameter the new one holds."""
-        return replace(self, changes={**self.changes, **changes})
-
 
 def _pairs(text: str, written: str | None) -> dict[str, str]:
-    """The changes between brackets of the label `text`, each parameter once."""
     changes: dict[str, str] = {}
     for part in (written or "").split(","):
         name, _, value = (piece.strip() for piece in part.partition("="))
@@ -139,10 +127,9 @@ def strategy_names() -> list[str]:
 def tuned_names() -> list[str]:
     """The strategies that have a second preset, which `all:tuned` selects; of plug-ins those whose package lists it."""
     folder = files("hopbench.retrieval.strategies") / "presets"
-    ours = [name for name in BUILT_IN if name not in WITHOUT_SOURCE and (folder / f"{name}.yaml").is_file()]
-    return [*ours, *(point.name for point in offered(STRATEGIES) if _ships_preset(point))]
-
-
-def _ships_preset(point: EntryPoint) -> bool:
-    wanted = "/".join([*point.module.split(".")[:-1], "presets", f"{point.name}.yaml"])
-    return any(file.as_posix() == wanted for file in (point.dist.files if point.dist else None) or ())
+    names = [name for name in BUILT_IN if name not in WITHOUT_SOURCE and (folder / f"{name}.yaml").is_file()]
+    for point in offered(STRATEGIES):
+        wanted = "/".join([*point.module.split(".")[:-1], "presets", f"{point.name}.yaml"])
+        if any(file.as_posix() == wanted for file in (point.dist.files if point.dist else None) or ()):
+            names.append(point.name)
+    return names

@@ -1,23 +1,17 @@
-"""Hybrid GraphRAG: the hybrid ranking, enriched with passages of neighbours of the entities that the question names.
-
-Decisions where the source is silent (docs/strategies.md gives the reasons): each recognised entity has a neighbourhood
-of its own, so one recognised entity can be another's neighbour; a neighbour's hop is its shortest, its weight the best
-bottleneck among the shortest paths; an added chunk has hybrid score 0, as it is not among the hybrid results; an n-gram
-of stop words alone is no name, and an n-gram inside a longer match is still looked up.
-"""
+"""Hybrid GraphRAG: the hybrid ranking, enriched with passages of neighbours of the entities that the question names."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from hopbench.retrieval.context import MAX_TOKENS, SHOWN_RELATIONS, BlockShape, context_blocks
+from hopbench.retrieval.context import MAX_TOKENS, SHOWN_RELATIONS, context_blocks
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from hopbench.retrieval.index import Batch
-from hopbench.retrieval.question.entities import MAX_NGRAM, Card, Recognised, recognise
+from hopbench.retrieval.question.entities import MAX_NGRAM, recognise
 from hopbench.retrieval.search.fusion import DECIMALS, Scored, ordered
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
@@ -85,86 +79,72 @@ class Neighborhood(Strategy):
         if not self.use_graph:
             nothing = QuestionSurroundings(), Surroundings()
             return [self._merged(batch, q, scored, *nothing) for q, scored in enumerate(initial)]
+        types = [name.strip() for name in self.rel_types.split("|") if name.strip()]
+        floor = batch.floor(self.name, "min_strength", self.min_strength)
         with stage(counters, "entities"):
             names_only = self.recognition == "names"
             limits = self.max_entities, names_only, self.fallback_entities, self.fallback_cosine, self.max_ngram
             key = ("recognised", *limits)
             recognised, cards = batch.memo.charged(key, counters, lambda spent: recognise(batch, spent, *limits))
+
+        def surroundings(spent: Counters) -> tuple[list[QuestionSurroundings], Surroundings]:
+            starts = sorted({entity for question in recognised for entity in question.entities})
+            around = read_surroundings(batch, spent, starts, self.max_hops, self.min_strength, types, floor)
+            size = len(batch.index.chunks)
+            return [question_surroundings(one.entities, around, self.rarity, size) for one in recognised], around
+
         with stage(counters, "graph"):
-            graphs, around = self._around(batch, counters, key, recognised)
+            graph_key = ("graph", key, self.max_hops, self.min_strength, self.rel_types, self.rarity)
+            graphs, around = batch.memo.charged(graph_key, counters, surroundings)
+        rankings, shown = [], []
         with stage(counters, "merge"):
-            rankings = []
             for q, (scored, question, graph) in enumerate(zip(initial, recognised, graphs, strict=True)):
-                rankings.append(self._merged(batch, q, scored, graph, around))
+                ranking = self._merged(batch, q, scored, graph, around)
                 graph_notes = {
                     "entities": question.entities,
                     "recognised_by": question.by,
                     "neighbours": _neighbours(graph, around),
                 }
-                rankings[-1].notes = {**graph_notes, **rankings[-1].notes}
+                ranking.notes = {**graph_notes, **ranking.notes}
+                rankings.append(ranking)
+                shown.append(question.entities if any(hit.components["graph"] > 0 for hit in ranking.hits) else ())
         with stage(counters, "context"):
-            shown_entities = [
-                question.entities if contributes(r) else () for r, question in zip(rankings, recognised, strict=True)
-            ]
-            for ranking, block in zip(rankings, self._blocks(batch, counters, shown_entities, cards), strict=True):
+            shape = {"max_tokens": self.block_tokens, "relations": self.shown_relations}
+            block_key = ("blocks", tuple(map(tuple, shown)), self.min_strength, self.rel_types, *shape.values())
+            blocks = batch.memo.charged(
+                block_key,
+                counters,
+                lambda spent: context_blocks(batch, spent, shown, cards, self.min_strength, types, floor, **shape),
+            )
+            for ranking, block in zip(rankings, blocks, strict=True):
                 ranking.graph_context = block
         return rankings
-
-    def _around(
-        self, batch: Batch, counters: Counters, recognition: Hashable, recognised: Sequence[Recognised]
-    ) -> tuple[list[QuestionSurroundings], Surroundings]:
-        """The surroundings of each question's entities, and what was read for all, cached for other trials."""
-
-        def read(spent: Counters) -> tuple[list[QuestionSurroundings], Surroundings]:
-            starts = sorted({entity for question in recognised for entity in question.entities})
-            floor = batch.floor(self.name, "min_strength", self.min_strength)
-            around = read_surroundings(batch, spent, starts, self.max_hops, self.min_strength, self._types(), floor)
-            size = len(batch.index.chunks)
-            return [
-                question_surroundings(question.entities, around, self.rarity, size) for question in recognised
-            ], around
-
-        key = ("graph", recognition, self.max_hops, self.min_strength, self.rel_types, self.rarity)
-        return batch.memo.charged(key, counters, read)
-
-    def _blocks(
-        self, batch: Batch, counters: Counters, shown_entities: Sequence[Sequence[str]], cards: Mapping[str, Card]
-    ) -> list[str]:
-        floor = batch.floor(self.name, "min_strength", self.min_strength)
-        shape = BlockShape(self.block_tokens, self.shown_relations)
-        key = ("blocks", tuple(map(tuple, shown_entities)), self.min_strength, self.rel_types, shape)
-        return batch.memo.charged(
-            key,
-            counters,
-            lambda spent: context_blocks(
-                batch, spent, shown_entities, cards, self.min_strength, self._types(), floor, shape
-            ),
-        )
-
-    def _types(self) -> list[str]:
-        return [name.strip() for name in self.rel_types.split("|") if name.strip()]
 
     def _merged(
         self, batch: Batch, q: int, initial: Scored, graph: QuestionSurroundings, around: Surroundings
     ) -> Ranking:
         """The hybrid top k, re-scored where the graph reaches it, and the best `max_graph_chunks` others."""
+        ids, row_of = batch.index.ids, batch.index.row_of
         seeds = [chunk for chunk, _ in initial[: self.initial_k]]
         known = initial[: self.initial_k] if self.hybrid_scores == "initial" else initial
-        hybrid = {batch.index.row_of[chunk]: score for chunk, score in known}
+        hybrid = {row_of[chunk]: score for chunk, score in known}
         combined = self.beta * graph.scores
         for row, score in hybrid.items():
             place = graph.place(row)
             if place is not None:
                 combined[place] += self.alpha * score
-        places = {row: graph.place(row) for row in (batch.index.row_of[chunk] for chunk in seeds)}
-        others = self._best_others(np.round(combined, DECIMALS), graph, places)
+        places = {row: graph.place(row) for row in (row_of[chunk] for chunk in seeds)}
+        # Equal scores go to the smaller id.
+        order = np.argsort(-np.round(combined, DECIMALS), kind="stable")[: self.max_graph_chunks + len(places)].tolist()
+        new = [(row, place) for row, place in zip(graph.rows[order].tolist(), order, strict=True) if row not in places]
+        others = dict(new[: self.max_graph_chunks])
         scores = {
-            batch.index.ids[row]: self.alpha * hybrid[row] if place is None else float(combined[place])
+            ids[row]: self.alpha * hybrid[row] if place is None else float(combined[place])
             for row, place in (places | others).items()
         }
         hits = []
         for chunk, score in ordered(scores):
-            row = batch.index.row_of[chunk]
+            row = row_of[chunk]
             origin, place = ("seed", places[row]) if row in places else ("graph", others[row])
             parts, path = _evidence(graph, place, around, chunk)
             hits.append(Hit(chunk, score, origin, {"hybrid": hybrid.get(row, 0.0), **parts}, path))
@@ -176,29 +156,14 @@ class Neighborhood(Strategy):
         }
         return Ranking(batch.questions[q].id, hits, seeds, notes)
 
-    def _best_others(
-        self,
-        combined: np.ndarray[tuple[int], np.dtype[np.float64]],
-        graph: QuestionSurroundings,
-        seeds: Mapping[int, int | None],
-    ) -> dict[int, int]:
-        """Rows of the best chunks that are no seeds, with their places; equal scores go to the smaller id."""
-        order = np.argsort(-combined, kind="stable")[: self.max_graph_chunks + len(seeds)]
-        others = [(int(graph.rows[place]), int(place)) for place in order if int(graph.rows[place]) not in seeds]
-        return dict(others[: self.max_graph_chunks])
-
 
 def _neighbours(graph: QuestionSurroundings, around: Surroundings) -> list[dict[str, object]]:
     """The neighbours that have chunks: entity, recognised entity it is reached best from, hop, weight."""
-    paths = (
-        (entity, start, around.paths[start][entity]) for entity, start in zip(graph.entities, graph.starts, strict=True)
-    )
-    return [{"entity": entity, "from": start, "hop": path.hop, "weight": path.weight} for entity, start, path in paths]
-
-
-def contributes(ranking: Ranking) -> bool:
-    """Whether the graph gave any chunk of the ranking a score."""
-    return any(hit.components["graph"] > 0 for hit in ranking.hits)
+    pairs = zip(graph.entities, graph.starts, strict=True)
+    reached = ((entity, start, around.paths[start][entity]) for entity, start in pairs)
+    return [
+        {"entity": entity, "from": start, "hop": path.hop, "weight": path.weight} for entity, start, path in reached
+    ]
 
 
 def _evidence(

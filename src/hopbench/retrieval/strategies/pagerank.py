@@ -1,12 +1,4 @@
-"""Personalised PageRank over chunks and entities, seeded by the best chunks and the question's entities.
-
-After HippoRAG 2 (arXiv 2502.14802) and SPRIG: a walk that restarts at the question's entities and at the first chunks
-of the hop-free ranking, over mention edges weighted by the entity's idf/√df, so that rare names carry more.
-
-The power method touches every edge at every step. On a graph whose walk has more than `MAX_WHOLE_EDGES` transitions a
-node passes its mass on only while it has `MIN_MASS` of it per edge: the mass that is lost this way is bounded, and
-stands in the notes as `lost`.
-"""
+"""Personalised PageRank over chunks and entities, seeded by the best chunks and the question's entities."""
 
 from __future__ import annotations
 
@@ -16,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.index import Batch, Index, Link
@@ -132,45 +123,38 @@ class PageRank(Strategy):
         last: list[WalkResult] = batch.memo.get("last walk", list)
         walked = last[0] if last else None
         if walked is None or walked.name != self.shared_work():
-            pairs = list(zip(initial, links, strict=True))
-            seeds = [self._seed(batch, graph, *pair) for pair in pairs]
-            local = self._transition_count(graph) > MAX_WHOLE_EDGES
-            incoming, masses = (self._local if local else self._whole)(batch.index, graph, seeds)
-            small = local or len(seeds) * (len(incoming.start) - 1) <= MAX_CACHED_CELLS
+            pairs = zip(initial, links, strict=True)
+            incoming, masses, local = self._walk(
+                batch.index, graph, [self._seed(batch, graph, *pair) for pair in pairs]
+            )
+            small = local or len(links) * (len(incoming.start) - 1) <= MAX_CACHED_CELLS
             walked = WalkResult(self.shared_work(), graph, incoming, list(masses) if small else masses)
             last[:] = [walked] if small else []
         counters.edges_touched += walked.touched(self.steps * len(links))
         return walked
 
-    @property
-    def _weights(self) -> tuple[float, float, float]:
-        return self.mention_weight, self.related_weight, self.similar_weight
-
-    def _transition_count(self, graph: Adjacency) -> int:
-        """Count the transitions of the walk: two for each edge."""
-        edges = 2 * graph.mentions.nnz, graph.related.nnz, graph.similar.nnz
-        return sum(count for count, weight in zip(edges, self._weights, strict=True) if weight)
-
-    def _whole(self, index: Index, graph: Adjacency, seeds: Sequence[Seeds]) -> tuple[Incoming, Iterator[Matrix]]:
-        """The mass of all nodes, a question at a time."""
-        weights = self._weights
+    def _walk(
+        self, index: Index, graph: Adjacency, seeds: Sequence[Seeds]
+    ) -> tuple[Incoming, Iterator[Matrix] | Iterator[SparseMass], bool]:
+        """The mass of all nodes, a question at a time, or of large graphs that of the nodes near the seeds."""
+        weights = self.mention_weight, self.related_weight, self.similar_weight
+        edges = 2 * graph.mentions.nnz, graph.related.nnz, graph.similar.nnz  # a transition each way
+        if sum(count for count, weight in zip(edges, weights, strict=True) if weight) > MAX_WHOLE_EDGES:
+            local = LocalWalk.between(graph, index, *weights)
+            shared = ((nodes, shares / (shares.sum() or 1.0)) for nodes, shares in seeds)
+            return local.incoming, (local.mass(*one, self.restart, self.steps, MIN_MASS) for one in shared), True
         walk = index.memo.get(("transitions", *weights), lambda: transitions(graph, *weights))
-        return Incoming(walk.indptr, walk.indices, walk.data), self._powers(walk, seeds)
 
-    def _powers(self, transition: sparse.csr_array, seeds: Sequence[Seeds]) -> Iterator[Matrix]:
-        for begin in range(0, len(seeds), BATCH_SIZE):
-            block = np.zeros((transition.shape[0], len(seeds[begin : begin + BATCH_SIZE])))
-            for column, (nodes, shares) in enumerate(seeds[begin : begin + BATCH_SIZE]):
-                seed = np.zeros(len(block))
-                seed[nodes] = shares
-                block[:, column] = seed / (seed.sum() or 1.0)
-            yield from power_iteration(transition, block, self.restart, self.steps).T
+        def powers() -> Iterator[Matrix]:
+            for begin in range(0, len(seeds), BATCH_SIZE):
+                block = np.zeros((walk.shape[0], len(seeds[begin : begin + BATCH_SIZE])))
+                for column, (nodes, shares) in enumerate(seeds[begin : begin + BATCH_SIZE]):
+                    seed = np.zeros(len(block))
+                    seed[nodes] = shares
+                    block[:, column] = seed / (seed.sum() or 1.0)
+                yield from power_iteration(walk, block, self.restart, self.steps).T
 
-    def _local(self, index: Index, graph: Adjacency, seeds: Sequence[Seeds]) -> tuple[Incoming, Iterator[SparseMass]]:
-        """The mass of the nodes near the seeds, a question at a time."""
-        walk = LocalWalk.between(graph, index, *self._weights)
-        shared = ((nodes, shares / (shares.sum() or 1.0)) for nodes, shares in seeds)
-        return walk.incoming, (walk.mass(nodes, shares, self.restart, self.steps, MIN_MASS) for nodes, shares in shared)
+        return Incoming(walk.indptr, walk.indices, walk.data), powers(), False
 
     def _seed(self, batch: Batch, graph: Adjacency, initial: Scored, links: list[Link]) -> Seeds:
         """Where a walk restarts, over entities then chunks: nodes, ascending, and their weights."""
@@ -188,18 +172,15 @@ class PageRank(Strategy):
         return seeds, np.bincount(places, np.array(values), len(seeds)).astype(np.float64)
 
     def _ranking(
-        self,
-        batch: Batch,
-        q: int,
-        walked: WalkResult,
-        mass: Mass,
-        initial: Scored,
-        links: list[Link],
+        self, batch: Batch, q: int, walked: WalkResult, mass: Mass, initial: Scored, links: list[Link]
     ) -> Ranking:
         rows, share = _chunk_shares(mass, len(walked.graph.entities))
         fused = {batch.index.row_of[chunk]: score / initial[0][1] for chunk, score in initial}
         if isinstance(mass, SparseMass):
-            rows, share = _with(rows, share, sorted(fused))
+            reached, own = rows, share
+            rows = distinct(np.concatenate([reached, np.array(sorted(fused), np.int64)]))
+            share = np.zeros(len(rows))
+            share[rows.searchsorted(reached)] = own
         rrf = np.zeros_like(share)
         rrf[rows.searchsorted(list(fused))] = list(fused.values())
         final = np.round((1.0 - self.initial_weight) * share + self.initial_weight * rrf, DECIMALS)
@@ -208,13 +189,13 @@ class PageRank(Strategy):
         (best,) = best_rows(final[None, :], KEEP)  # equal ones by row, and so by id
         best = best[final[best] > 0]
         chunks = [ids[row] for row in rows[best].tolist()]
-        scores, own, initially = (np.round(values[best], DECIMALS).tolist() for values in (final, share, rrf))
+        scores, walk, first = (np.round(values[best], DECIMALS).tolist() for values in (final, share, rrf))
 
         def hit(place: int) -> Hit:
             chunk = chunks[place]
             explained = place < DETAILED and chunk not in seeds
             path = walked.path(q, rows.item(best.item(place)), mass, batch) if explained else ()
-            parts = {"pagerank": own[place], "rrf": initially[place]}
+            parts = {"pagerank": walk[place], "rrf": first[place]}
             return Hit(chunk, scores[place], "seed" if chunk in seeds else "graph", parts, path)
 
         notes: dict[str, Any] = {
@@ -237,11 +218,3 @@ def _chunk_shares(mass: Mass, entities: int) -> tuple[Rows, Matrix]:
         own = mass[entities:]
         rows = np.arange(len(own))
     return rows, own / (own.max(initial=0.0) or 1.0)
-
-
-def _with(rows: Rows, share: Matrix, more: Sequence[int]) -> tuple[Rows, Matrix]:
-    """Rows with their shares, and more rows, which have none unless they are among them."""
-    both = distinct(np.concatenate([rows, np.array(more, np.int64)]))
-    shares = np.zeros(len(both))
-    shares[both.searchsorted(rows)] = share
-    return both, shares

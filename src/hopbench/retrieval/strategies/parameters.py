@@ -1,17 +1,17 @@
-"""Bounded parameters: the fields of strategies and rerankers, checked when one is made, and their aliases.
-
-An alias is only another way to write a field, by which its source calls it: values, labels and trials' ids have the
-field's own name.
-"""
+"""Bounded parameters: the fields of strategies and rerankers, checked when one is made, and their aliases."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+import inspect
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
-from hopbench.retrieval.support.errors import ParameterError, UnknownNameError
+from hopbench.retrieval.support.errors import InputError, ParameterError, UnknownNameError
+
+_NAME = re.compile(r"[^:,+\[\]]+")  # what can stand in a label as its name
 
 
 @dataclass(frozen=True)
@@ -50,21 +50,16 @@ class Parameters:
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        """Refuse values outside the documented bounds."""
-        for spec in dataclasses.fields(self):
-            self._check(spec, getattr(self, spec.name))
-
-    def _check(self, spec: dataclasses.Field[Any], value: object) -> None:
-        bounds: Bounds = spec.metadata["bounds"]
-        wanted = type(spec.default)
-        fits = type(value) is wanted or (wanted is float and type(value) is int)
-        if fits and bounds.choices:
-            fits = value in bounds.choices
-        elif fits and bounds.low is not None and bounds.high is not None:
-            fits = bounds.low <= value <= bounds.high  # type: ignore[operator]
-        if not fits:
-            limits = bounds.describe() or f"a {wanted.__name__}"
-            raise ParameterError(f"{self.name}.{spec.name} = {value!r} is not allowed: it takes {limits}")
+        for name, spec in self.parameters().items():
+            bounds, value, wanted = spec.metadata["bounds"], getattr(self, name), type(spec.default)
+            fits = type(value) is wanted or (wanted is float and type(value) is int)
+            if fits and bounds.choices:
+                fits = value in bounds.choices
+            elif fits and bounds.low is not None and bounds.high is not None:
+                fits = bounds.low <= value <= bounds.high
+            if not fits:
+                limits = bounds.describe() or f"a {wanted.__name__}"
+                raise ParameterError(f"{self.name}.{name} = {value!r} is not allowed: it takes {limits}")
 
     @classmethod
     def parameters(cls) -> Mapping[str, dataclasses.Field[Any]]:
@@ -77,29 +72,24 @@ class Parameters:
 
 
 T = TypeVar("T")
+K = TypeVar("K", bound=Parameters)
 
 
 def aliases(strategy: type[Parameters]) -> dict[str, str]:
-    """Alias → field, in the order of the fields."""
-    return dict(_aliases(strategy))
-
-
-def _aliases(strategy: type[Parameters]) -> Iterator[tuple[str, str]]:
-    taken = dict.fromkeys(strategy.parameters(), "")
+    """Alias → field, in the order of the fields. Raises ParameterError where an alias names two."""
+    named: dict[str, str] = {}
     for name, spec in strategy.parameters().items():
-        bounds: Bounds = spec.metadata["bounds"]
-        for alias in bounds.aliases:
-            if alias in taken:
-                other = taken[alias] or alias
+        for alias in spec.metadata["bounds"].aliases:
+            if alias in named or alias in strategy.parameters():
+                other = named.get(alias, alias)
                 raise ParameterError(f"{strategy.name}: {alias!r} names {other} and {name}: an alias names one field")
-            taken[alias] = name
-            yield alias, name
+            named[alias] = name
+    return named
 
 
 def field_named(strategy: type[Parameters], name: str) -> str:
     """The field that `name` means: its own name or an alias. Raises UnknownNameError for any other."""
-    known = strategy.parameters()
-    other = aliases(strategy)
+    known, other = strategy.parameters(), aliases(strategy)
     if name not in known and name not in other:
         raise UnknownNameError(f"parameter of {strategy.name}", name, known, also=other)
     return other.get(name, name)
@@ -119,3 +109,22 @@ def by_field(strategy: type[Parameters], values: Mapping[str, T]) -> dict[str, T
             raise ParameterError(f"{strategy.name}: {written[field]} and {name} are one parameter: leave one of them")
         by_name[field], written[field] = value, name
     return by_name
+
+
+def checked(kind: type[K], name: str, offered: object) -> type[K]:
+    """Refuse what cannot be a strategy or reranker of this name: another type, or a class without summary or bounds."""
+    if not (isinstance(offered, type) and issubclass(offered, kind)):
+        raise InputError(f"it is no {kind.__name__} class")
+    for attribute in ("name", "summary"):
+        if not isinstance(getattr(offered, attribute, None), str):
+            raise InputError(f"it has no `{attribute}`, which is text")
+    if not _NAME.fullmatch(offered.name) or offered.name == "all":
+        raise InputError(f"its name {offered.name!r} cannot stand in a label: leave out : , + [ and ]")
+    if offered.name != name:
+        raise InputError(f"it is named {offered.name!r}, its entry point {name!r}: give both one name")
+    if inspect.isabstract(offered):
+        raise InputError(f"it lacks {', '.join(sorted(vars(offered)['__abstractmethods__']))}")
+    for parameter, spec in offered.parameters().items():
+        if not isinstance(spec.metadata.get("bounds"), Bounds) or spec.default is dataclasses.MISSING:
+            raise InputError(f"its field {parameter!r} has no default and bounds: declare it with param(…)")
+    return offered

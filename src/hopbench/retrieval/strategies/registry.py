@@ -1,35 +1,26 @@
-"""Registry of strategies: by label, with their presets and changed parameters (`label` says how labels are written).
-
-`all` selects every plain label, `all:tuned` the strategies that have a tuned preset. The presets of built-in strategies
-are in the folder `presets` beside this module, those of a plug-in in the folder `presets` beside its module.
-
-The kind of a label is documented, tuned, learned, or set by hand.
-"""
+"""Registry of strategies: by label, with their presets and changed parameters (`label` says how labels are written)."""
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
-import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Any, TypedDict
 
 from hopbench.retrieval.fitted import FittedOn, sets_of
 from hopbench.retrieval.plugins.registry import STRATEGIES, Registry
-from hopbench.retrieval.strategies.base import Bounds, Strategy
+from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.label import BUILT_IN, TUNED, WITHOUT_SOURCE, Label, split_labels
-from hopbench.retrieval.strategies.parameters import Parameters, aliases, by_field, field_named
-from hopbench.retrieval.strategies.reranker import PREFIX, Reranked, Reranker, rerankers
+from hopbench.retrieval.strategies.parameters import Parameters, aliases, by_field, checked, field_named
+from hopbench.retrieval.strategies.reranker import PREFIX, Reranked, rerankers
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.input_files import YamlError, parse_yaml
 
 BY_HAND = "set by hand"
-_NAME = re.compile(r"[^:,+\[\]]+")  # what can stand in a label as its name
 REMEDY = "write it as `hopbench sweep` does, with `parameters` and `provenance.tuned_on`"
 
 
@@ -47,8 +38,13 @@ def preset_of(strategy: type[Strategy]) -> Preset | None:
     Raises InputError for a file that states no parameters, or not on what they were tuned: a tuned label must know the
     questions that chose its numbers.
     """
-    file = _file(strategy)
-    if file is None or not file.is_file():
+    package = strategy.__module__.rpartition(".")[0]
+    if package.startswith("hopbench.retrieval.strategies"):
+        package = "hopbench.retrieval.strategies"
+    elif package not in sys.modules:  # a module of no package has no folder of its own
+        return None
+    file = files(package) / "presets" / f"{strategy.name}.yaml"
+    if not file.is_file():
         return None
     what = f"preset {file.name} of {strategy.name}"
     content = parse_yaml(file.read_text(encoding="utf-8"), what)
@@ -63,40 +59,16 @@ def preset_of(strategy: type[Strategy]) -> Preset | None:
     return Preset(parameters, provenance)
 
 
-def _file(strategy: type[Strategy]) -> Traversable | None:
-    module = strategy.__module__
-    if module.startswith("hopbench.retrieval.strategies."):
-        return files("hopbench.retrieval.strategies") / "presets" / f"{strategy.name}.yaml"
-    package = module.rpartition(".")[0]
-    if package not in sys.modules:  # a module of no package has no folder of its own
-        return None
-    return files(package) / "presets" / f"{strategy.name}.yaml"
-
-
 @cache
 def registry() -> Registry[type[Strategy]]:
     """The built-in strategies and those that installed packages offer under the entry point `hopbench.strategies`."""
+
+    def usable(name: str, offered: object) -> type[Strategy]:
+        strategy = checked(Strategy, name, offered)  # type: ignore[type-abstract]
+        preset_of(strategy)  # refuses one that cannot be used
+        return strategy
+
     return Registry("strategy", STRATEGIES, BUILT_IN, usable)
-
-
-def usable(name: str, strategy: object) -> type[Strategy]:
-    """Refuse what cannot be a strategy: another type, or a class without name, summary or bounds."""
-    if not (isinstance(strategy, type) and issubclass(strategy, Strategy)):
-        raise InputError("it is no Strategy class")
-    for attribute in ("name", "summary"):
-        if not isinstance(getattr(strategy, attribute, None), str):
-            raise InputError(f"it has no `{attribute}`, which is text")
-    if not _NAME.fullmatch(strategy.name) or strategy.name == "all":
-        raise InputError(f"its name {strategy.name!r} cannot stand in a label: leave out : , + [ and ]")
-    if strategy.name != name:
-        raise InputError(f"it is named {strategy.name!r}, its entry point {name!r}: give both one name")
-    if inspect.isabstract(strategy):
-        raise InputError(f"it lacks {', '.join(sorted(strategy.__abstractmethods__))}")
-    for field, spec in strategy.parameters().items():
-        if not isinstance(spec.metadata.get("bounds"), Bounds) or spec.default is dataclasses.MISSING:
-            raise InputError(f"its field {field!r} has no default and bounds: declare it with param(…)")
-    preset_of(strategy)  # refuses one that cannot be used
-    return strategy
 
 
 def preset(name: str) -> Preset | None:
@@ -116,13 +88,12 @@ def make(label: str) -> Strategy:
     for field in parameters:
         field_named(strategy, field)  # also a preset's are checked
     made = strategy(**parameters)
-    return Reranked(base=made, reranker=_reranker(parts)) if parts.reranker else made
-
-
-def _reranker(parts: Label) -> Reranker:
+    if not parts.reranker:
+        return made
     kind = rerankers().get(parts.reranker)
-    changes = by_field(kind, parts.reranker_changes)
-    return kind(**{name: parse_value(kind, name, value) for name, value in changes.items()})
+    second = by_field(kind, parts.reranker_changes)
+    reranker = kind(**{name: parse_value(kind, name, value) for name, value in second.items()})
+    return Reranked(base=made, reranker=reranker)
 
 
 def remade(stages: str, spec: Mapping[str, Any]) -> Strategy:
@@ -159,13 +130,9 @@ def parse_value(strategy: type[Parameters], name: str, text: str) -> Any:
         value = parse_yaml(text, name) if text else text
     except YamlError:
         return text  # the bounds refuse it, naming the field
-    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if isinstance(default, float) and isinstance(value, str):  # YAML reads .5 as a number, but 1e-3 as text
-        try:
+    if isinstance(default, float) and isinstance(value, int | str) and not isinstance(value, bool):
+        with suppress(ValueError):  # YAML reads .5 as a number, but 1e-3 as text
             return float(value)
-        except ValueError:
-            return value
     return value
 
 
@@ -183,9 +150,21 @@ def resolve(selection: str, changes: Sequence[str] = ()) -> dict[str, Strategy]:
                 f"--set {change!r} cannot be read: write strategy.field=value, such as pagerank.restart=0.3"
             )
         by_strategy.setdefault(name, {})[field_named(registry().get(name), field.strip())] = value
+    selected_labels: list[str] = []
+    for entry in split_labels(selection):
+        if entry == "all":
+            selected_labels += registry().names()
+        elif entry == f"all:{TUNED}":
+            tunable = (name for name in registry().names() if name not in WITHOUT_SOURCE and preset(name))
+            selected_labels += [str(Label(name, TUNED)) for name in tunable]
+        else:
+            selected_labels.append(entry)
+    if not selected_labels:
+        raise InputError(f"--strategies {selection!r} selects nothing; known: {', '.join(registry().names())}")
     chosen: dict[str, Strategy] = {}
-    for selected in _expand(selection):
-        label = _with_changes(selected, by_strategy)
+    for selected in dict.fromkeys(selected_labels):
+        given = by_strategy.get(Label.of_any(selected).name)
+        label = changed_label(selected, given) if given else canonical_label(selected)
         chosen[label] = make(label)
     unused = [name for name in by_strategy if not any(Label.of_any(label).name == name for label in chosen)]
     if unused:
@@ -195,7 +174,9 @@ def resolve(selection: str, changes: Sequence[str] = ()) -> dict[str, Strategy]:
 
 def changed_label(label: str, changes: Mapping[str, object]) -> str:
     """The label of the same strategy with changed parameters, those it names already among them."""
-    return _with_changes(label, {Label.of_any(label).name: {name: str(value) for name, value in changes.items()}})
+    parts = Label.of_any(canonical_label(label))
+    written = {name: str(value) for name, value in changes.items()}
+    return str(dataclasses.replace(parts, changes={**parts.changes, **written}))
 
 
 def canonical_label(label: str) -> str:
@@ -207,29 +188,6 @@ def canonical_label(label: str) -> str:
     if aliases(strategy).keys().isdisjoint(parts.changes):
         return label
     return str(dataclasses.replace(parts, changes=by_field(strategy, parts.changes)))
-
-
-def _with_changes(label: str, by_strategy: Mapping[str, Mapping[str, str]]) -> str:
-    label = canonical_label(label)
-    parts = Label.of_any(label)
-    if parts.name not in by_strategy:
-        return label
-    return str(parts.with_changes(by_strategy[parts.name]))
-
-
-def _expand(selection: str) -> list[str]:
-    labels: list[str] = []
-    for entry in split_labels(selection):
-        if entry == "all":
-            labels += registry().names()
-        elif entry == f"all:{TUNED}":
-            tunable = (name for name in registry().names() if name not in WITHOUT_SOURCE and preset(name))
-            labels += [str(Label(name, TUNED)) for name in tunable]
-        else:
-            labels.append(entry)
-    if not labels:
-        raise InputError(f"--strategies {selection!r} selects nothing; known: {', '.join(registry().names())}")
-    return list(dict.fromkeys(labels))
 
 
 def defaults(strategy: type[Strategy]) -> dict[str, Any]:

@@ -1,12 +1,7 @@
-"""Rerankers: a second stage that reads the question beside each of a strategy's first passages and orders them anew.
-
-Source: Nogueira and Cho, Passage Re-ranking with BERT, 2019 (arXiv 1901.04085).
-"""
+"""Rerankers: a second stage that reads the question beside each of a strategy's first passages and orders them anew."""
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, replace
@@ -20,8 +15,7 @@ from hopbench.retrieval.index import Batch
 from hopbench.retrieval.plugins.registry import RERANKERS, Registry
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.base import Strategy
-from hopbench.retrieval.strategies.parameters import Bounds, Parameters, param
-from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.strategies.parameters import Parameters, checked, param
 from hopbench.retrieval.types import Counters, Hit, Ranking
 
 BUILT_IN: Mapping[str, str] = {}
@@ -48,23 +42,11 @@ class Reranker(Parameters, ABC):
 @cache
 def rerankers() -> Registry[type[Reranker]]:
     """The rerankers that installed packages offer under the entry point `hopbench.rerankers`."""
-    return Registry("reranker", RERANKERS, BUILT_IN, _usable)
 
+    def usable(name: str, offered: object) -> type[Reranker]:
+        return checked(Reranker, name, offered)  # type: ignore[type-abstract]
 
-def _usable(name: str, reranker: object) -> type[Reranker]:
-    """Refuse what cannot be a reranker: another type, or a class without name, summary or bounds."""
-    if not (isinstance(reranker, type) and issubclass(reranker, Reranker)):
-        raise InputError("it is no Reranker class")
-    if getattr(reranker, "name", None) != name or not isinstance(getattr(reranker, "summary", None), str):
-        raise InputError(f"it needs a `name`, which is that of its entry point ({name!r}), and a `summary`")
-    if set(name) & set(":,+[]"):
-        raise InputError(f"its name {name!r} cannot stand in a label: leave out : , + [ and ]")
-    if inspect.isabstract(reranker):
-        raise InputError(f"it lacks {', '.join(sorted(reranker.__abstractmethods__))}")
-    for parameter, spec in reranker.parameters().items():
-        if not isinstance(spec.metadata.get("bounds"), Bounds) or spec.default is dataclasses.MISSING:
-            raise InputError(f"its field {parameter!r} has no default and bounds: declare it with param(…)")
-    return reranker
+    return Registry("reranker", RERANKERS, BUILT_IN, usable)
 
 
 PREFIX = "reranker"
@@ -83,7 +65,7 @@ class Reranked(Strategy):
     fill: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Take the base's name, edges and kind: they are an instance's here, a class's elsewhere."""
+        # The base's name, edges and kind are an instance's here, a class's elsewhere.
         named = {"name": f"{self.base.name}+{self.reranker.name}", "summary": self.reranker.summary}
         for name, value in {**named, **{name: getattr(self.base, name) for name in _FROM_BASE}}.items():
             object.__setattr__(self, name, value)
@@ -129,30 +111,25 @@ class Reranked(Strategy):
         """The base's rankings, completed where it completes them, with their first hits in the reranker's order."""
         rankings = self.base.rank(batch, counters)
         texts = {question.id: question.text for question in batch.questions}
-        contents = batch.index.chunks, batch.index.row_of
+        chunks, row_of = batch.index.chunks, batch.index.row_of
         pairs = [
-            (texts[ranking.question_id], contents[0][contents[1][hit.chunk_id]].content)
+            (texts[ranking.question_id], chunks[row_of[hit.chunk_id]].content)
             for ranking in rankings
             for hit in ranking.hits[: self.reranker.depth]
         ]
-        scores = self._scores(pairs)
-        begin = 0
-        for ranking in rankings:
-            end = begin + len(ranking.hits[: self.reranker.depth])
-            ranking.hits = _reordered(ranking.hits, scores[begin:end])
-            ranking.notes = {**ranking.notes, "reranked": f"the first {end - begin} by {self.reranker.name}"}
-            begin = end
-        return rankings
-
-    def _scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """A finite score for each pair; anything else fails the questions of the call, each with this reason."""
         scores = np.asarray(self.reranker.score(pairs) if pairs else [], dtype=float)
         if scores.shape != (len(pairs),) or not np.isfinite(scores).all():
-            raise ValueError(
+            raise ValueError(  # fails the questions of the call, each with this reason
                 f"the reranker {self.reranker.name!r} returned scores of the shape {scores.shape}, or not finite, for "
                 f"{len(pairs)} passages"
             )
-        return [float(score) for score in scores]
+        begin = 0
+        for ranking in rankings:
+            end = begin + len(ranking.hits[: self.reranker.depth])
+            ranking.hits = _reordered(ranking.hits, scores[begin:end].tolist())
+            ranking.notes = {**ranking.notes, "reranked": f"the first {end - begin} by {self.reranker.name}"}
+            begin = end
+        return rankings
 
 
 def _reordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:

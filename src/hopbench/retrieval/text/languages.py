@@ -8,7 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Self
 
@@ -34,6 +34,7 @@ NAMES: Mapping[str, str] = dict(
     sl:Slovenian sq:Albanian sr:Serbian sv:Swedish sw:Swahili ta:Tamil te:Telugu th:Thai tl:Tagalog tr:Turkish
     uk:Ukrainian ur:Urdu vi:Vietnamese zh:Chinese und:unknown mul:mixed""".split()
 )
+_LIKE_ENGLISH = (_EN, UNKNOWN, MIXED)
 _ENGLISH_EMBEDDERS = ("wordllama", "minilm")
 _PAIRED = frozenset(("ja", "zh", "th", "lo", "km", "my", "bo"))  # their stop words and stems would be of words
 _SCRIPTS: Mapping[str, str] = dict(
@@ -49,6 +50,7 @@ _WEIGHT = 3  # letters of an alphabet that a character of a word stands for
 SAMPLE, CHARACTERS = 200, 600  # texts read, and of each so many characters
 MIN_LETTERS = 120  # fewer letters of an alphabet do not tell the language
 ENGLISH_SHARE = 0.25  # of stop words in a text: 0.3 to 0.5 in English, at most 0.15 in its relatives
+TAGGER = "tagger.json"
 MIN_SHARE = 0.8  # share of the texts that a corpus's language has
 
 
@@ -59,7 +61,6 @@ class Language:
     code: str = _EN
 
     def __post_init__(self) -> None:
-        """Refuse unknown codes."""
         if self.code not in NAMES:
             raise ParameterError(f"language {self.code!r} is unknown; known: {', '.join(sorted(NAMES))}")
 
@@ -86,38 +87,36 @@ class Language:
     @cached_property
     def stop(self) -> frozenset[str]:
         """Its stop words, folded; empty where no list is known."""
-        return STOP_WORDS if self._like_english else frozenset(map(fold, self._listed))
+        return STOP_WORDS if self.code in _LIKE_ENGLISH else frozenset(map(fold, self._listed))
 
     @cached_property
     def search_stop(self) -> frozenset[str]:
         """The stop words of BM25, in lower case."""
-        if self._like_english:
+        if self.code in _LIKE_ENGLISH:
             from bm25s.stopwords import STOPWORDS_EN
 
             return frozenset(STOPWORDS_EN)
         return frozenset(word.casefold() for word in self._listed)
 
-    @property
+    @cached_property
     def stemmer(self) -> str:
         """Its Snowball stemmer; "" where there is none."""
-        name = "english" if self._like_english else self.name.lower()
-        return name if name in _stemmers() and self.spaced else ""
+        import Stemmer
+
+        name = "english" if self.code in _LIKE_ENGLISH else self.name.lower()
+        return name if self.spaced and name in Stemmer.algorithms() else ""
 
     def meaning(self, embedder: str = "wordllama") -> str:
         """What the language means for search, rules and tags, and for the embedder of this name, by default ours."""
         if not self.spaced:
             words = "searched by pairs of characters, without stop words and stems"
         else:
-            own = "English" if self._like_english else "its"
+            own = "English" if self.code in _LIKE_ENGLISH else "its"
             stop = f"{own} stop words" if self.stop else "no list of stop words"
             words = f"{stop}, {f'{own} stems' if self.stemmer else 'no stemmer'}"
         if embedder.startswith(_ENGLISH_EMBEDDERS) and self.code not in (_EN, UNKNOWN):
             words += "; the default embedder knows English alone: take --embedder fastembed:MODEL or openai:MODEL"
         return words
-
-    @property
-    def _like_english(self) -> bool:
-        return self.code in (_EN, UNKNOWN, MIXED)
 
     @property
     def _listed(self) -> Iterable[str]:
@@ -129,58 +128,31 @@ class Language:
 ENGLISH = Language()
 
 
-@cache
-def _stemmers() -> frozenset[str]:
-    import Stemmer
-
-    return frozenset(Stemmer.algorithms())
-
-
 def sampled(texts: int) -> range:
     """The rows of those among so many texts by which their language is told, evenly from the first to the last."""
     return range(0, texts, max(-(-texts // SAMPLE), 1))
 
 
 def detect(texts: Iterable[str]) -> Language:
-    """The language of most texts, told by their script, by English stop words, else by py3langid.
+    """The language of most texts, by their script, by English stop words, else by py3langid.
 
     `mul` where fewer than 80% of the texts have the same, `und` where they are too short to tell.
     """
     votes: Counter[str] = Counter()
     undecided: list[tuple[str, int]] = []
-    told: set[str] = set()
+    long_enough: set[str] = set()
     waiting: dict[str, list[str]] = {}  # texts of an alphabet, until they are long enough together
     for text in (text[:CHARACTERS] for text in texts):
         script, letters = _script(text)
         if script in NAMES:
             votes[script] += 1
         elif letters:
-            together = waiting.setdefault(script, [])
-            together.append(text)
-            if sum(map(_letters, together)) >= MIN_LETTERS:
-                told.add(script)
-                undecided.append((" ".join(waiting.pop(script)), len(together)))
-    votes[UNKNOWN] += sum(len(together) for script, together in waiting.items() if script not in told)
-    _decide(undecided, votes)
-    return Language(_most(votes))
-
-
-def _most(votes: Counter[str]) -> str:
-    """The code with most votes, those of languages like it counted as its own."""
-    merged: Counter[str] = Counter()
-    for code, count in sorted(votes.items(), key=lambda vote: (-vote[1], vote[0])):
-        alike = next((group for group in _ALIKE if code in group), frozenset({code}))
-        merged[next((known for known in merged if known in alike), code)] += count
-    if not merged.total():
-        return UNKNOWN
-    (first, count), total = merged.most_common(1)[0], merged.total()
-    if first in {"nb", "nn"}:
-        first = "no"
-    return (first if first in NAMES else UNKNOWN) if count >= MIN_SHARE * total else MIXED
-
-
-def _decide(undecided: Sequence[tuple[str, int]], votes: Counter[str]) -> None:
-    """Add the votes of texts in an alphabet; py3langid, whose model takes half a second, only where it matters."""
+            joined = waiting.setdefault(script, [])
+            joined.append(text)
+            if sum(character.isalpha() for one in joined for character in one) >= MIN_LETTERS:
+                long_enough.add(script)
+                undecided.append((" ".join(waiting.pop(script)), len(joined)))
+    votes[UNKNOWN] += sum(len(joined) for script, joined in waiting.items() if script not in long_enough)
     rest = []
     for text, count in undecided:
         words = folded_words(text)
@@ -188,22 +160,27 @@ def _decide(undecided: Sequence[tuple[str, int]], votes: Counter[str]) -> None:
             votes[_EN] += count
         else:
             rest.append((text, count))
-    if not rest or votes[_EN] >= MIN_SHARE * (votes.total() + sum(count for _, count in rest)):
-        return
-    import py3langid
+    if rest and votes[_EN] < MIN_SHARE * (votes.total() + sum(count for _, count in rest)):
+        import py3langid  # whose model takes half a second: only where it matters
 
-    for text, count in rest:
-        votes[str(py3langid.classify(text)[0])] += count
-
-
-def _letters(text: str) -> int:
-    return sum(map(str.isalpha, text))
+        for text, count in rest:
+            votes[str(py3langid.classify(text)[0])] += count
+    merged: Counter[str] = Counter()  # votes of languages alike counted together
+    for code, count in sorted(votes.items(), key=lambda vote: (-vote[1], vote[0])):
+        alike = next((group for group in _ALIKE if code in group), frozenset({code}))
+        merged[next((known for known in merged if known in alike), code)] += count
+    if not merged.total():
+        return Language(UNKNOWN)
+    (first, count), total = merged.most_common(1)[0], merged.total()
+    if first in {"nb", "nn"}:
+        first = "no"
+    return Language((first if first in NAMES else UNKNOWN) if count >= MIN_SHARE * total else MIXED)
 
 
 def _script(text: str) -> tuple[str, int]:
     """The script of most letters, or the language if only one is written in it; and how many letters there are."""
     if text.isascii():
-        return "LATIN", _letters(text)
+        return "LATIN", sum(map(str.isalpha, text))
     scripts: Counter[str] = Counter()
     for letter, count in Counter(filter(str.isalpha, text)).items():
         scripts[_script_of(letter)] += count
@@ -241,15 +218,15 @@ class Tagger:
             self._frequency.update(set(self.stem_words(set(folded_words(text)))))
             self._texts += 1
 
-    def save(self, file: Path) -> None:
-        """Write what the tagger was fitted on."""
+    def save(self, folder: Path) -> None:
+        """Write what the tagger was fitted on into an empty folder."""
         fitted = {"texts": self._texts, "frequency": self._frequency, "language": self.language.code}
-        file.write_text(json.dumps(fitted, ensure_ascii=False), encoding="utf-8")
+        (folder / TAGGER).write_text(json.dumps(fitted, ensure_ascii=False), encoding="utf-8")
 
     @classmethod
-    def load(cls, file: Path) -> Self:
+    def load(cls, folder: Path) -> Self:
         """The tagger that was saved."""
-        fitted = json.loads(file.read_text(encoding="utf-8"))
+        fitted = json.loads((folder / TAGGER).read_text(encoding="utf-8"))
         tagger = cls(language=Language(fitted["language"]))
         tagger._texts, tagger._frequency = fitted["texts"], Counter(fitted["frequency"])
         return tagger

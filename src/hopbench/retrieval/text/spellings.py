@@ -47,16 +47,11 @@ def _base(title: str) -> str:
 def _exact_key(name: str) -> Key:
     """A name's words with their accents, and with the signs that follow them: "C++" is not "C"."""
     words = tuple(exact(token.text) for token in tokens(name))
-    return (*words[:-1], words[-1] + _signs(name)) if words else name_key(name)
+    return _signed(words, name) if words else name_key(name)
 
 
-def _signed_key(name: str) -> Key:
-    words = name_key(name)
-    return (*words[:-1], words[-1] + _signs(name))
-
-
-def _signs(name: str) -> str:
-    return "".join(_SIGNED.findall(name))
+def _signed(words: Key, name: str) -> Key:
+    return (*words[:-1], words[-1] + "".join(_SIGNED.findall(name)))
 
 
 class Spellings:
@@ -71,7 +66,7 @@ class Spellings:
         spelled: defaultdict[Key, set[Key]] = defaultdict(set)
         self._lengths: dict[str, tuple[int, ...]] = {}
         self._pieces: set[str] = set()
-        for spelt, form in ((names, _exact_key), (others, _signed_key)):
+        for spelt, form in ((names, _exact_key), (others, lambda name: _signed(name_key(name), name))):
             for name in spelt:
                 key = name_key(name)
                 spelled[key].add(key if _plain(name) else form(name))
@@ -100,7 +95,7 @@ class Spellings:
     def key(self, name: str) -> Key:
         """The key of a name."""
         if self.apart and not _plain(name):
-            for key in (_exact_key(name), _signed_key(name)):
+            for key in (_exact_key(name), _signed(name_key(name), name)):
                 if key in self.apart:
                     return key
         return name_key(name)

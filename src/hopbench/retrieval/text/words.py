@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -96,7 +96,8 @@ def tokens(sentence: str) -> list[Token]:
     words: list[Token] = []
     end = 0
     sentence = normalised(sentence)
-    for match in _pattern(sentence).finditer(sentence):
+    pattern = _WORD if is_beyond(sentence) else _PLAIN_WORD
+    for match in pattern.finditer(sentence):
         word, start = match.group(), match.start()
         if word in ("s", "S") and start and sentence[start - 1] in "'’":
             end = match.end()
@@ -112,11 +113,7 @@ def folded_words(text: str) -> list[str]:
     if text.isascii():
         return _PLAIN_WORD.findall(text.lower())
     text = normalised(text)
-    return [fold(word) for word in _pattern(text).findall(text)]
-
-
-def _pattern(text: str) -> re.Pattern[str] | regex.Pattern[str]:
-    return _WORD if is_beyond(text) else _PLAIN_WORD
+    return [fold(word) for word in (_WORD if is_beyond(text) else _PLAIN_WORD).findall(text)]
 
 
 def is_beyond(text: str) -> bool:
@@ -148,19 +145,16 @@ def units(word: str) -> list[str]:
     """A word as search compares it: of scripts without spaces overlapping pairs of characters, else the word itself."""
     if not is_unspaced(word):
         return [word]
-    return [unit for part in parts(word) for unit in (_pairs(clusters(part)) if is_unspaced(part) else (part,))]
+    units_of = []
+    for part in parts(word):
+        characters = clusters(part) if is_unspaced(part) else [part]
+        units_of += [first + second for first, second in pairwise(characters)] or characters
+    return units_of
 
 
 def unit_tokens(words: Iterable[Token]) -> list[Token]:
     """Words as search compares them; see `units`."""
     return [word._replace(folded=unit) for word in words for unit in units(word.folded)]
-
-
-def _pairs(characters: list[str]) -> Iterator[str]:
-    if len(characters) == 1:
-        yield characters[0]
-    for first, second in pairwise(characters):
-        yield first + second
 
 
 def search_words(text: str) -> list[str]:
@@ -190,24 +184,21 @@ _END = regex.compile(
 
 def sentences(text: str) -> list[str]:
     """Split text at sentence ends, never after an initial or an abbreviation ("J. R. Smith", "St. Louis")."""
-    parts: list[str] = []
+    found: list[str] = []
     begin = 0
     pattern = _END if not text.isascii() and _OTHER.search(text) else _PLAIN_END
     for match in pattern.finditer(text):
-        if match.group(1) == "." and _abbreviated(text, begin, match.start()):
-            continue
-        parts.append(text[begin : match.end()].strip())
+        if match.group(1) == ".":
+            start = dot = match.start()
+            while start > begin and (text[start - 1].isalnum() or text[start - 1] == "."):
+                start -= 1
+            word = text[start:dot]
+            if (len(word) == 1 and word.isupper()) or "." in word or word.lower() in _ABBREVIATIONS:
+                continue
+        found.append(text[begin : match.end()].strip())
         begin = match.end()
     rest = text[begin:].strip()
-    return [*parts, rest] if rest else parts
-
-
-def _abbreviated(text: str, begin: int, dot: int) -> bool:
-    start = dot
-    while start > begin and (text[start - 1].isalnum() or text[start - 1] == "."):
-        start -= 1
-    word = text[start:dot]
-    return (len(word) == 1 and word.isupper()) or "." in word or word.lower() in _ABBREVIATIONS
+    return [*found, rest] if rest else found
 
 
 def shortened(text: str, most: int) -> str:
