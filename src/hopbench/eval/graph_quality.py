@@ -97,10 +97,10 @@ def reach_columns(
     parts = [(number, gold) for (question, _), number in distinct.items() for gold in sets[question]]
     seeds = [[row[p] for p in passages] for _, passages in distinct]
     gold = [[row[p] for p in one if p in row] for _, one in parts]
-    found = pd.DataFrame(reach([seeds[number] for number, _ in parts], gold, factors, hops).columns())
-    lacking = np.array([not all(p in row for p in one) for _, one in parts], dtype=bool)
-    for h in range(hops + 1):  # what the corpus lacks is never reached
-        found[f"reach@{h}"] = found[f"reach@{h}"].where(~lacking, 0.0)
+    all_gold, shares = reach([seeds[number] for number, _ in parts], gold, factors, hops)
+    all_gold[[not all(p in row for p in one) for _, one in parts]] = 0.0  # what the corpus lacks is never reached
+    names = [f"{name}@{h}" for name in ("reach", "reach_share") for h in range(hops + 1)]
+    found = pd.DataFrame(np.hstack([all_gold, shares]), columns=names)
     if len(parts) > len(distinct):  # any set of a question
         found = found.groupby([number for number, _ in parts]).max()
     columns = {}
