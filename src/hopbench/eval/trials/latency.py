@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, Self
@@ -122,25 +122,19 @@ def measure_latency(
     and so measure the machine's load.
     """
     taken: dict[str, float] = {}
-    with threadpool_limits(1, "blas"), Clock() as clock:
-        for question in _warm(_sample(questions, seed)):
-            milliseconds, failed = _timed(clock, strategy, index, question, DETAILED if explained else 0)
-            if not (failed and answered_only):
-                taken[question.id] = milliseconds
-    return taken
+    last: list[Ranking] = []
 
-
-def _timed(clock: Clock, strategy: Strategy, index: Index, question: Question, detailed: int) -> tuple[float, bool]:
-    """Wall time of one call, which reads the components of the first `detailed` hits, and whether it failed."""
-    found: list[Ranking] = []
-
-    def call() -> None:
-        found.extend(rank_batch(strategy, Batch(index, [question], alone=True), Counters()))
-        for hit in found[0].hits[:detailed]:
+    def call(question: Question) -> None:
+        last[:] = rank_batch(strategy, Batch(index, [question], alone=True), Counters())
+        for hit in last[0].hits[: DETAILED if explained else 0]:
             dict(hit.components)
 
-    wall, _ = clock.time(call)
-    return wall, found[0].failure is not None
+    with threadpool_limits(1, "blas"), Clock() as clock:
+        for question in _sample(questions, seed):
+            wall, _ = clock.time(partial(call, question))
+            if not (answered_only and last[0].failure is not None):
+                taken[question.id] = wall
+    return taken
 
 
 def measure_paced(
@@ -158,12 +152,13 @@ def measure_paced(
         measures: Mapping[str, Callable[[], object]] = yardsticks(index.store)
         yardstick_ms: dict[str, list[float]] = {name: [] for name in measures}
         rounds = 1
-        for question in _warm(_sample(questions, seed)):
-            wall, alone = clock.time(_asking(strategy, index, question))
-            if not taken and not clock.measures_waits:
-                rounds = _rounds(wall, clock.time(measures["yardstick"])[0])
+        for question in _sample(questions, seed):
+            wall, alone = clock.time(lambda: rank_batch(strategy, Batch(index, [question], alone=True), Counters()))  # noqa: B023
+            if not taken and not clock.measures_waits:  # then the yardstick must last as long as a call
+                rounds = max(1, min(MAX_ROUNDS, round(wall / clock.time(measures["yardstick"])[0])))
             for name, measure in measures.items():
-                yardstick_ms[name].append(_each(clock, measure, rounds if name == "yardstick" else 1))
+                times = rounds if name == "yardstick" else 1
+                yardstick_ms[name].append(clock.time(lambda: [measure() for _ in range(times)])[1] / times)  # noqa: B023
             taken[question.id] = wall
             own.append(alone)
     return taken, pace(own[1:], yardstick_ms) if taken else {}
@@ -179,29 +174,9 @@ def pace(own: Sequence[float], yardstick_ms: Mapping[str, Sequence[float]]) -> d
     return figures
 
 
-def _rounds(call_ms: float, yardstick_ms: float) -> int:
-    """How often the yardstick runs at a time: without measured waits it must last as long as a call."""
-    return max(1, min(MAX_ROUNDS, round(call_ms / yardstick_ms)))
-
-
-def _each(clock: Clock, measure: Callable[[], object], rounds: int) -> float:
-    def several() -> None:
-        for _ in range(rounds):
-            measure()
-
-    return clock.time(several)[1] / rounds
-
-
-def _asking(strategy: Strategy, index: Index, question: Question) -> Callable[[], object]:
-    return lambda: rank_batch(strategy, Batch(index, [question], alone=True), Counters())
-
-
 def _sample(questions: Sequence[Question], seed: int) -> list[Question]:
+    """Draw the questions to measure, the first of them twice: once to warm up."""
     generator = np.random.default_rng(seed)
     count = min(LATENCY_QUESTIONS, len(questions))
-    return [questions[i] for i in sorted(generator.choice(len(questions), count, replace=False))]
-
-
-def _warm(sample: Sequence[Question]) -> list[Question]:
-    """Repeat the first question, to warm up."""
+    sample = [questions[i] for i in sorted(generator.choice(len(questions), count, replace=False))]
     return [*sample[:1], *sample]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hopbench.eval.files import write_table
 from hopbench.eval.trials.trial import TrialOutcome
-from hopbench.eval.types import PassageRanking
 from hopbench.retrieval.text.model_tokens import count_tokens
 
 if TYPE_CHECKING:
@@ -30,39 +29,24 @@ def mean_counts(trial: TrialOutcome) -> dict[str, float]:
     return {name: round(float(np.mean(numbers)), 4) for name, numbers in sorted(values.items())}
 
 
-class TraceRow(TypedDict):
-    """A row of traces.parquet, see `trace_row`."""
-
-    question_id: str
-    strategy: str
-    trace: str
-    block_tokens: int
-    context_ids: list[str]
-    context_tokens: int
-
-
-def trace_row(label: str, ranking: PassageRanking, notes: Mapping[str, object]) -> TraceRow:
-    """Make one question's row: `trace` is the notes as JSON; tokens are counted as in the reading budget.
-
-    `context_ids` are the passages that the reader gets, in reading order; `context_tokens` the whole context's tokens,
-    among them the `block_tokens` of the block that a strategy puts before the passages.
-    """
-    return {
-        "question_id": ranking.question_id,
-        "strategy": label,
-        "trace": json.dumps(notes, ensure_ascii=False, default=plain),
-        "block_tokens": count_tokens(ranking.graph_context),
-        "context_ids": list(ranking.context_ids),
-        "context_tokens": count_tokens(ranking.context),
-    }
-
-
 def traces_table(trials: Mapping[str, TrialOutcome]) -> pd.DataFrame:
-    """Make a row per question × label, in the order of questions.parquet's labels."""
+    """Make a row per question × label, in the order of questions.parquet's labels.
+
+    `trace` is the notes as JSON; tokens are counted as in the reading budget. `context_ids` are the passages that the
+    reader gets, in reading order; `context_tokens` the whole context's tokens, among them the `block_tokens` of the
+    block that a strategy puts before the passages.
+    """
     import pandas as pd
 
     rows = [
-        trace_row(label, ranking, trial.notes.get(question, {}))
+        {
+            "question_id": ranking.question_id,
+            "strategy": label,
+            "trace": json.dumps(trial.notes.get(question, {}), ensure_ascii=False, default=plain),
+            "block_tokens": count_tokens(ranking.graph_context),
+            "context_ids": list(ranking.context_ids),
+            "context_tokens": count_tokens(ranking.context),
+        }
         for label, trial in trials.items()
         for question, ranking in trial.rankings.items()
     ]

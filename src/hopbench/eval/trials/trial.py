@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from hopbench.eval.types import PassageRanking
 from hopbench.retrieval.context import Budget
@@ -18,11 +18,6 @@ from hopbench.retrieval.support.errors import HopBenchError, exhausted
 from hopbench.retrieval.support.processes import collector_paused
 from hopbench.retrieval.support.timing import once_apart
 from hopbench.retrieval.types import DETAILED, Counters, Hit, Question, Ranking, scored
-
-if TYPE_CHECKING:
-    from hopbench.retrieval.context import Budget
-    from hopbench.retrieval.index import Batch
-    from hopbench.retrieval.strategies.base import Strategy
 
 BATCH_SIZE = 1000  # questions
 
@@ -59,7 +54,8 @@ class TrialOutcome:
     """The results and costs of a trial. `hits` (the first 20), `notes` and the sampled `latency_ms` are by question id.
 
     `seconds` are those of the questions; work done once for the index is in `once_seconds`. `pace` is the latency
-    relative to the yardstick, see `hopbench.eval.trials.latency.measure_paced`.
+    relative to the yardstick, see `hopbench.eval.trials.latency.measure_paced`. A worker's part of a trial has the time
+    that it spent on what all labels share in its batch in `shared_seconds`.
     """
 
     label: str
@@ -73,6 +69,7 @@ class TrialOutcome:
     once_seconds: float = 0.0
     latency_ms: dict[str, float] = field(default_factory=dict)
     pace: dict[str, float] = field(default_factory=dict)
+    shared_seconds: float = 0.0
 
     @property
     def failures(self) -> int:
@@ -173,8 +170,7 @@ def to_passages(ranking: Ranking, index: Index, budget: Budget) -> PassageRankin
     )
 
 
-@dataclass(frozen=True, order=True)
-class Unit:
+class Unit(NamedTuple):
     """The work of one worker at a time: batch number `part` of a label's questions."""
 
     part: int
@@ -186,26 +182,20 @@ class Unit:
         return f"trial {self.label} batch {self.part}"
 
 
-@dataclass(frozen=True)
-class UnitOutcome:
-    """The outcome of a unit; `shared_seconds` is the time it spent on what all labels share in its batch."""
-
-    outcome: TrialOutcome
-    shared_seconds: float
-
-
-def run_unit(unit: Unit, strategy: Strategy, batch: Batch, budget: Budget) -> UnitOutcome:
+def run_unit(label: str, strategy: Strategy, batch: Batch, budget: Budget) -> TrialOutcome:
     """Rank one batch with one strategy."""
     known = "dense" in vars(batch) and "lexical" in vars(batch)
     shared = 0.0 if known else prepare([batch])
-    return UnitOutcome(run_trial(unit.label, strategy, [batch], budget), shared)
+    outcome = run_trial(label, strategy, [batch], budget)
+    outcome.shared_seconds = shared
+    return outcome
 
 
-def merged(outcomes: Sequence[UnitOutcome]) -> TrialOutcome:
-    """One label's units, in the order of their batches, as one trial: the same as from a single worker."""
-    first = outcomes[0].outcome
+def merged(outcomes: Sequence[TrialOutcome]) -> TrialOutcome:
+    """Join one label's units, in the order of their batches: the same as from a single worker."""
+    first = outcomes[0]
     whole = TrialOutcome(first.label, first.strategy, first.parameters)
-    for part in (each.outcome for each in outcomes):
+    for part in outcomes:
         whole.rankings.update(part.rankings)
         whole.hits.update(part.hits)
         whole.notes.update(part.notes)
@@ -215,7 +205,7 @@ def merged(outcomes: Sequence[UnitOutcome]) -> TrialOutcome:
     return whole
 
 
-def shared_seconds(outcomes: Mapping[Unit, UnitOutcome]) -> float:
+def shared_seconds(outcomes: Mapping[Unit, TrialOutcome]) -> float:
     """The time for what all labels share, each batch counted once, though several workers may have computed it."""
     by_part: dict[int, float] = {}
     for unit, done in outcomes.items():
