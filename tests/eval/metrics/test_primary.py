@@ -19,7 +19,7 @@ from hopbench.eval.metrics import (
     summarise,
 )
 from hopbench.eval.report.charts import pareto
-from hopbench.eval.runs.evaluate import Plan, _compared
+from hopbench.eval.runs.evaluate import Plan, best_compared
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
 from hopbench.flows.nights.verdict import _best
 from hopbench.retrieval.types import Passage
@@ -77,7 +77,7 @@ def evaluated(found: dict[str, int]) -> tuple[Any, dict[str, Any], dict[str, Any
 
 def test_answers_without_gold_are_compared_by_has_answer_at_10() -> None:
     plan, rows, summaries = evaluated({"bm25": 0, "vector": 1, "pagerank": 8})
-    comparison = _compared(plan, rows, summaries)
+    comparison = best_compared(plan, rows, summaries)
     assert comparison is not None
     assert ("has_answer@10", "vector") == (comparison.metric, comparison.baseline)
     pair = comparison.pair("pagerank")

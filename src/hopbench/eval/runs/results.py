@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from hopbench.eval.answering.answers import ModelEntries
 from hopbench.eval.answering.reading import costs
-from hopbench.eval.compare import PairResult
 from hopbench.eval.runs.evaluate import Evaluation
 from hopbench.eval.runs.files import (
     QUESTION_COLUMNS,
     RESULTS_SCHEMA,
     SOURCES_COLUMN,
-    BenchmarkEntry,
     ComparisonEntry,
-    LatencyEntry,
-    OptionalEntry,
     RunResults,
     StrategyEntry,
-    TargetEntries,
 )
 from hopbench.eval.runs.targets import check_targets, targets_entry
 from hopbench.eval.trials.key import plugin_settings
@@ -30,18 +25,13 @@ from hopbench.retrieval.text.model_tokens import count_tokens
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hopbench.eval.trials.trial import TrialOutcome
-
 
 def results(evaluation: Evaluation) -> RunResults:
     """Make the content of results.json."""
     plan = evaluation.plan
     benchmark, record = plan.benchmark, plan.record
     strategies = {label: _strategy(evaluation, label) for label in evaluation.trials}
-    targets: TargetEntries = {}
-    if plan.targets:
-        targets = {"targets": targets_entry(check_targets(plan.targets, strategies))}
-    about: BenchmarkEntry = {
+    about: dict[str, Any] = {
         "name": benchmark.name,
         "role": benchmark.role,
         "questions": len(benchmark.questions),
@@ -51,35 +41,26 @@ def results(evaluation: Evaluation) -> RunResults:
     }
     if benchmark.min_grade != 1:
         about["min_grade"] = benchmark.min_grade
-    return {
+    models: ModelEntries = {}
+    if evaluation.read.reader is not None:
+        models["reader"] = evaluation.read.reader
+    if evaluation.read.judged is not None:
+        models["judge"] = evaluation.read.judged.judge
+    made = {
         "schema": RESULTS_SCHEMA,
         "benchmark": about,
-        "graph": {
-            "fingerprint": record["fingerprint"],
-            "build_key": record["build_key"],
-            "nodes": record["nodes"],
-            "edges": record["edges"],
-            "build_seconds": record["build_seconds"],
-        },
+        "graph": {key: record[key] for key in ("fingerprint", "build_key", "nodes", "edges", "build_seconds")},
         "embedder": plan.index.embedder.name,
         "store": plan.index.store.engine,
         "search": plan.index.search,
         "seed": plan.seed,
         "shared_seconds": round(evaluation.shared_seconds, 3),
-        **_models(evaluation),
+        **models,
         "strategies": strategies,
-        **targets,
     }
-
-
-def _models(evaluation: Evaluation) -> ModelEntries:
-    """The reader and the judge."""
-    entries: ModelEntries = {}
-    if evaluation.read.reader is not None:
-        entries["reader"] = evaluation.read.reader
-    if evaluation.read.judged is not None:
-        entries["judge"] = evaluation.read.judged.judge
-    return entries
+    if plan.targets:
+        made["targets"] = targets_entry(check_targets(plan.targets, strategies))
+    return cast("RunResults", made)
 
 
 def _strategy(evaluation: Evaluation, label: str) -> StrategyEntry:
@@ -88,13 +69,16 @@ def _strategy(evaluation: Evaluation, label: str) -> StrategyEntry:
     contexts = [count_tokens(ranking.context) for ranking in trial.rankings.values() if ranking.failure is None]
     strategy = evaluation.plan.strategies.get(label)  # the closed-book row has none
     untimed = strategy is not None and strategy.timing == "unknown"
+    plugins = plugin_settings(strategy).get("plugins") if strategy is not None else None
     models = costs(evaluation.read, label)
     answering = models.get("answering") or {"calls": 0, "tokens_in": 0, "tokens_out": 0, "failures": 0}
-    return {
+    # Single calls are measured after the trial, when the model's replies come from the cache.
+    without_model = bool(counters.llm_calls and trial.latency_ms)
+    entry = {
         "kind": evaluation.plan.kind(label),
         "in_sample": evaluation.plan.in_sample(label),
         "params": dict(trial.parameters),
-        **_plugins(evaluation, label),
+        **({"plugins": plugins} if plugins else {}),
         "metrics": summary["metrics"],
         "answered": summary["answered"],
         "measured": summary["measured"],
@@ -108,7 +92,8 @@ def _strategy(evaluation: Evaluation, label: str) -> StrategyEntry:
         "stage_seconds": {stage: round(spent, 4) for stage, spent in sorted(counters.stage_seconds.items())},
         "latency_ms_p50": round(float(np.percentile(latencies, 50)), 3) if latencies else None,
         "latency_ms_p95": round(float(np.percentile(latencies, 95)), 3) if latencies else None,
-        **_latency(trial),
+        **({"latency_pace": dict(trial.pace)} if trial.pace else {}),
+        **({"latency_without_model": True} if without_model else {}),
         "round_trips": counters.round_trips,
         "rows": counters.rows,
         "edges_touched": counters.edges_touched,
@@ -120,22 +105,7 @@ def _strategy(evaluation: Evaluation, label: str) -> StrategyEntry:
         "context_tokens": round(float(np.mean(contexts)), 2) if contexts else 0.0,
         **models,
     }
-
-
-def _plugins(evaluation: Evaluation, label: str) -> OptionalEntry:
-    strategy = evaluation.plan.strategies.get(label)  # no strategy answers with a closed book
-    plugins = plugin_settings(strategy).get("plugins") if strategy is not None else None
-    return {"plugins": plugins} if plugins else {}
-
-
-def _latency(trial: TrialOutcome) -> LatencyEntry:
-    entry: LatencyEntry = {}
-    if trial.pace:
-        entry["latency_pace"] = dict(trial.pace)
-    if trial.counters.llm_calls and trial.latency_ms:
-        # Single calls are measured after the trial, when the model's replies come from the cache.
-        entry["latency_without_model"] = True
-    return entry
+    return cast("StrategyEntry", entry)
 
 
 def questions_table(evaluation: Evaluation) -> pd.DataFrame:
@@ -145,7 +115,7 @@ def questions_table(evaluation: Evaluation) -> pd.DataFrame:
     """
     import pandas as pd
 
-    ids = [question.id for question in evaluation.plan.benchmark.questions]
+    ids, sources = [question.id for question in evaluation.plan.benchmark.questions], evaluation.plan.benchmark.sources
     tables = []
     for label, trial in evaluation.trials.items():
         rankings = [trial.rankings[question] for question in ids]
@@ -158,47 +128,17 @@ def questions_table(evaluation: Evaluation) -> pd.DataFrame:
             [ranking.graph_context for ranking in rankings],
         )
         table = pd.DataFrame(dict(zip(QUESTION_COLUMNS, columns, strict=True)))
-        if sources := evaluation.plan.benchmark.sources:
-            table[SOURCES_COLUMN] = [
-                [str(sources.get(passage, "")) for passage in ranking.ranked_ids] for ranking in rankings
-            ]
+        if sources:
+            table[SOURCES_COLUMN] = [[str(sources.get(passage, "")) for passage in one.ranked_ids] for one in rankings]
         tables.append(table.join(evaluation.rows[label], on="question_id"))
     return pd.concat(tables, ignore_index=True)
 
 
 def comparisons(evaluation: Evaluation) -> list[ComparisonEntry]:
     """List each label's comparison with the best baseline on the primary metric; empty where nothing was compared."""
-    comparison = evaluation.comparison
-    if comparison is None:
-        return []
-    return [_comparison(comparison.metric, pair, len(comparison.pairs)) for pair in comparison.pairs]
+    return [] if evaluation.comparison is None else evaluation.comparison.entries()
 
 
 def ragas_comparisons(evaluation: Evaluation) -> list[ComparisonEntry]:
     """List each label's comparisons with that baseline on RAGAS's metrics; each metric is a family of its own."""
-    return [
-        _comparison(family.metric, pair, len(family.pairs)) for family in evaluation.beside for pair in family.pairs
-    ]
-
-
-def _comparison(metric: str, pair: PairResult, family: int) -> ComparisonEntry:
-    return {
-        "label": pair.label,
-        "baseline": pair.baseline,
-        "metric": metric,
-        "effect": pair.difference,
-        "ci_low": pair.ci.low if pair.ci else None,
-        "ci_high": pair.ci.high if pair.ci else None,
-        "family_low": pair.ci_family.low if pair.ci_family else None,
-        "family_high": pair.ci_family.high if pair.ci_family else None,
-        "family": family,
-        "p": pair.p,
-        "p_adjusted": pair.p_holm,
-        "mde": pair.minimum_detectable,
-        "verdict": pair.verdict,
-        "incomplete": pair.incomplete,
-        "n": pair.n,
-        "wins": len(pair.wins),
-        "losses": len(pair.losses),
-        "ties": pair.ties,
-    }
+    return [entry for family in evaluation.beside for entry in family.entries()]

@@ -106,14 +106,14 @@ class Trial:
     """One strategy over all questions, in batches; `run` fills in `outcome`.
 
     It returns nothing, so that a scheduler that calls it has nothing to copy, hash or keep. `time_calls`, if given,
-    measures single calls afterwards: it returns latency and pace (see `hopbench.eval.trials.latency.measure_paced`).
+    measures single calls afterwards and adds latency and pace (see `hopbench.eval.trials.latency.measure_paced`).
     """
 
     label: str
     strategy: Strategy
     parts: Sequence[Batch]
     budget: Budget
-    time_calls: Callable[[TrialOutcome], tuple[dict[str, float], dict[str, float]]] | None = None
+    time_calls: Callable[[TrialOutcome], object] | None = None
     outcome: TrialOutcome = field(init=False)
 
     def __post_init__(self) -> None:
@@ -138,7 +138,7 @@ class Trial:
             for ranking in rankings:
                 self.outcome.add(ranking, batch.index, self.budget)
         if self.time_calls is not None:
-            self.outcome.latency_ms, self.outcome.pace = self.time_calls(self.outcome)
+            self.time_calls(self.outcome)
 
 
 def run_trial(label: str, strategy: Strategy, parts: Sequence[Batch], budget: Budget) -> TrialOutcome:

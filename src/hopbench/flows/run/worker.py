@@ -136,8 +136,6 @@ class ScaledOut:
 
     def __call__(self, plan: Plan, kept: Unfinished, steps: Steps) -> tuple[dict[str, TrialOutcome], float]:
         """Every label's trial, and the seconds of the work that their batches shared."""
-        from hopbench.eval.runs.evaluate import measured
-
         whole = {label: done for label in plan.strategies if (done := kept.get(plan.key_of(label))) is not None}
         missing = [label for label in plan.strategies if label not in whole]
         parts = len(plan.parts)
@@ -145,7 +143,7 @@ class ScaledOut:
         found = self._all(plan, kept, units) if units else {}
         for label in missing:
             outcome = merged([found[Unit(part, label)] for part in range(parts)])
-            whole[label] = steps(f"latency {label}", lambda: measured(plan, label, outcome))  # noqa: B023 - called at once
+            whole[label] = steps(f"latency {label}", lambda: plan.time_calls(outcome))  # noqa: B023 - called at once
             kept.put(plan.key_of(label), whole[label])
         return {label: whole[label] for label in plan.strategies}, shared_seconds(found)
 
