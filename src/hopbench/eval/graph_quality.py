@@ -5,7 +5,7 @@ The best possible is measured by linking recall and by `reach@h` (see `hopbench.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -15,7 +15,7 @@ from scipy import sparse
 
 from hopbench.eval.metrics.reach import ExpansionFactors, reach
 from hopbench.eval.trials.trial import TrialOutcome
-from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.eval.types import Benchmark
 from hopbench.retrieval.graph.schema import ENTITY, RELATED_TO, GraphTables, entity_id
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.question.entities import question_entities
@@ -23,8 +23,6 @@ from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.text import name_key, split_qualifier
 from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.types import Counters, Triple
-
-Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -50,21 +48,15 @@ def linking_recall(benchmark: Benchmark, index: Index) -> LinkingRecall:
     asked = [question for question in benchmark.questions if question.gold]
     batch, counters = Batch(index, [question.question for question in asked]), Counters()
     reader = linker(batch, counters)
-    linked = question_entities(batch, counters, reader)
-    missed = [
-        question.id
-        for question, entities in zip(asked, linked, strict=True)
-        if not {reader.resolve(name) for name in _gold_names(question, benchmark)} & set(entities)
-    ]
+    missed = []
+    for question, entities in zip(asked, question_entities(batch, counters, reader), strict=True):
+        names = [split_qualifier(benchmark.titles.get(passage, ""))[0] for passage in question.gold]
+        evidences = question.metadata.get("evidences")
+        for triple in evidences if isinstance(evidences, list) else []:
+            names += [str(triple[0]), str(triple[-1])]
+        if not {reader.resolve(name) for name in names} & set(entities):
+            missed.append(question.id)
     return LinkingRecall(len(asked), len(asked) - len(missed), tuple(missed))
-
-
-def _gold_names(question: BenchmarkQuestion, benchmark: Benchmark) -> Iterator[str]:
-    for passage in question.gold:
-        yield split_qualifier(benchmark.titles.get(passage, ""))[0]
-    evidences = question.metadata.get("evidences")
-    for triple in evidences if isinstance(evidences, list) else []:
-        yield from (str(end) for end in (triple[0], triple[-1]))
 
 
 def expansion_factors(index: Index, *, similar: bool = True) -> ExpansionFactors:
@@ -130,50 +122,24 @@ class Overlap:
         return self.common / self.expected if self.expected else None
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """Agreement of a graph with reference triples: entities, and related pairs of entities in either direction.
+def agreement(graph: GraphTables, reference: Sequence[Triple]) -> dict[str, Overlap]:
+    """Compare RELATED_TO with the triples: `entities`, and `relations`, pairs of entities in either direction.
 
-    The wording of relations is not compared: two readers rarely choose the same.
+    Names are equal by their words, or as aliases in the graph. The wording of relations is not compared: two readers
+    rarely choose the same. Only entities that some relation names are compared: titles are entities of every graph.
     """
-
-    entities: Overlap
-    relations: Overlap
-
-
-def agreement(graph: GraphTables, reference: Sequence[Triple]) -> Agreement:
-    """Compare RELATED_TO with the triples; names are equal by their words, or as aliases in the graph.
-
-    Only entities that some relation names are compared: titles are entities of every graph.
-    """
-    known = _known_names(graph)
-    expected = {_pair(known, triple.subject, triple.object) for triple in reference}
-    edges = graph.edges[RELATED_TO]
-    predicted = set(zip(edges["source"], edges["target"], strict=True))
-    expected = {pair for pair in expected if pair[0] != pair[1]}
-    return Agreement(_overlap(_ends(predicted), _ends(expected)), _overlap(predicted, expected))
-
-
-def _known_names(graph: GraphTables) -> dict[str, str]:
-    """Map the ids that aliases would have to entity ids."""
-    nodes = graph.nodes[ENTITY]
-    aliases = {
+    nodes, edges = graph.nodes[ENTITY], graph.edges[RELATED_TO]
+    known = {  # the ids that aliases would have, to entity ids
         entity_id(name_key(alias)): entity
         for entity, names in zip(nodes["id"], nodes["aliases"], strict=True)
         for alias in names
-    }
-    return aliases | {entity: entity for entity in nodes["id"]}
-
-
-def _pair(known: dict[str, str], subject: str, thing: str) -> Pair:
-    ids = [entity_id(name_key(name)) for name in (subject, thing)]
-    first, second = sorted(known.get(entity, entity) for entity in ids)
-    return first, second
-
-
-def _ends(pairs: Iterable[Pair]) -> set[str]:
-    return {end for pair in pairs for end in pair}
-
-
-def _overlap(predicted: set[Pair] | set[str], expected: set[Pair] | set[str]) -> Overlap:
-    return Overlap(len(predicted), len(expected), len(predicted & expected))
+    } | {entity: entity for entity in nodes["id"]}
+    expected = set()
+    for triple in reference:
+        ids = [entity_id(name_key(name)) for name in (triple.subject, triple.object)]
+        first, second = sorted(known.get(entity, entity) for entity in ids)
+        if first != second:
+            expected.add((first, second))
+    predicted = set(zip(edges["source"], edges["target"], strict=True))
+    sides = {"entities": (set(chain(*predicted)), set(chain(*expected))), "relations": (predicted, expected)}
+    return {what: Overlap(len(ours), len(theirs), len(ours & theirs)) for what, (ours, theirs) in sides.items()}

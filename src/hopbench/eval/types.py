@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import json
-import re
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +14,6 @@ from hopbench.eval.gold import NO_GOLD, Gold
 from hopbench.retrieval.fitted import FittedOn, packed, question_hash, shipped_hashes
 from hopbench.retrieval.types import Passage, Question, Source
 
-SHOWN_WARNINGS = 5
 Role = Literal["tune", "report", "user"]
 
 
@@ -110,45 +106,17 @@ class Benchmark:
         ]
         return hashlib.sha256("\n".join(sorted(rows)).encode()).hexdigest()
 
-    @property
-    def shown_warnings(self) -> list[str]:
-        """The findings, the first of the warnings with the number of the others, and the gold that the corpus lacks."""
-        more = len(self.warnings) - SHOWN_WARNINGS
-        rest = f"{self.name}: {more:,} more files of the corpus have warnings: `hopbench check-data` lists them"
-        found = [f"{self.name}: {finding}" for finding in self.findings]
-        lacking = [f"{self.name}: {self.missing_gold_words()}"] if self.missing_gold else []
-        return [*found, *self.warnings[:SHOWN_WARNINGS], *([rest] if more > 0 else []), *lacking]
-
     @cached_property
     def missing_gold(self) -> Mapping[str, Sequence[str]]:
         """Gold passages that the corpus lacks, each with the questions that name it; they are never found."""
         from hopbench.retrieval.corpus import ids_of
 
-        lacking = {passage for question in self.questions for passage in question.gold}.difference(
-            ids_of(self.passages)
-        )
+        lacking = {p for question in self.questions for p in question.gold}.difference(ids_of(self.passages))
         named: dict[str, list[str]] = {}
         for question in self.questions if lacking else ():
             for passage in lacking.intersection(question.gold):
                 named.setdefault(passage, []).append(question.id)
         return dict(sorted(named.items()))
-
-    def missing_gold_words(self) -> str:
-        """How many gold passages the corpus lacks, of how many questions, and the first of them."""
-        from hopbench.retrieval.corpus import ids_of
-
-        questions = {question for named in self.missing_gold.values() for question in named}
-        first = list(self.missing_gold.items())[:3]
-        alike = looks_like([passage for passage, _ in first], ids_of(self.passages))
-        shown = [
-            f"{passage!r} (question {named[0]}{'; ' + alike[passage] if passage in alike else ''})"
-            for passage, named in first
-        ]
-        return (
-            f"gold passages that the corpus lacks: {len(self.missing_gold):,}, of {len(questions):,} questions: "
-            f"{', '.join(shown)}{', …' if len(self.missing_gold) > 3 else ''}; they count as never found, "
-            "and --strict refuses them: add the passages or remove the lines"
-        )
 
     @cached_property
     def sources(self) -> Mapping[str, Source]:
@@ -230,56 +198,3 @@ def hashes_of(benchmark: Benchmark) -> dict[str, str]:
 def too_many_failed(failures: int, questions: int) -> bool:
     """Whether more than `MAX_FAILED` of the questions failed: the means of the others are then not to be trusted."""
     return failures > MAX_FAILED * questions
-
-
-# Names that look alike: another Unicode form, HTML entities, another case, a number's zeros.
-_ZEROS = re.compile(r"(?<![\d.])0+(?=\d)")
-_FRACTION = re.compile(r"(?<=\d)\.0+(?!\d)")
-
-
-def plain_title(title: str) -> str:
-    """A title with its HTML entities as characters, in Unicode's composed form, with single spaces."""
-    while "&" in title and (unescaped := html.unescape(title)) != title:
-        title = unescaped
-    return " ".join((title if title.isascii() else unicodedata.normalize("NFC", title)).split())
-
-
-def _visible(text: str) -> str:
-    return "".join(text.split()).translate({ord(mark): None for mark in text if unicodedata.category(mark) == "Cf"})
-
-
-_FOLDS: Mapping[str, Callable[[str], str]] = {
-    "HTML entities": lambda text: plain_title(text) if "&" in text else text,
-    "Unicode form": lambda text: unicodedata.normalize("NFKC", text),
-    "white space": _visible,
-    "case": str.casefold,
-    "a final .0": lambda text: _FRACTION.sub("", text),
-    "leading zeros": lambda text: _ZEROS.sub("", text),
-}
-"""What may differ between names that mean one thing → the text without it."""
-
-
-def _folded(text: str, *, but: str = "") -> str:
-    for name, fold in _FOLDS.items():
-        if name != but:
-            text = fold(text)
-    return text
-
-
-def looks_like(values: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """Of each value that resembles a known one: `'p1' is there, which differs in case`."""
-    wanted: dict[str, list[str]] = {}
-    for value in values:
-        wanted.setdefault(_folded(value), []).append(value)
-    found: dict[str, str] = {}
-    for one in known if wanted else ():
-        for value in wanted.get(_folded(one), ()):
-            if value != one:
-                found.setdefault(value, _difference(value, one))
-    return found
-
-
-def _difference(value: str, known: str) -> str:
-    named = [name for name in _FOLDS if _folded(value, but=name) != _folded(known, but=name)]
-    shown = ascii(known) if "Unicode form" in named else repr(known)
-    return f"{shown} is there, which differs in {' and '.join(named) or 'how it is written'}"

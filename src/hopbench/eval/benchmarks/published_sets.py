@@ -24,6 +24,7 @@ from hopbench.eval.benchmarks.fields import (
     kind,
     list_field,
     optional_text,
+    plain_title,
     refuse_unknown,
     remark,
     required,
@@ -34,7 +35,7 @@ from hopbench.eval.benchmarks.formats import read_2wiki, read_hotpotqa, read_mus
 from hopbench.eval.benchmarks.passages import Unique
 from hopbench.eval.benchmarks.questions import keep_judged, make_question, read_query_rows, read_questions
 from hopbench.eval.benchmarks.records import read_records
-from hopbench.eval.types import BenchmarkQuestion, plain_title
+from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage
 
