@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 
@@ -25,7 +24,6 @@ from hopbench.retrieval.support.processes import collector_paused
 from hopbench.retrieval.text.model_tokens import count_tokens
 
 STORED_RANKS = 20
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,8 @@ class TrialContext:
         with collector_paused():
             outcome = ranked or run_trial(strategy.name, strategy, self.parts, self.budget)
             tables = {strategy.name: score(self.benchmark, outcome.rankings, ragas=self.ragas, also=self.metrics)}
-        answered = read(self.reading, self.benchmark, {strategy.name: outcome}, tables, _directly)
+        # To the scheduler a trial is a single step, answers and judgements included.
+        answered = read(self.reading, self.benchmark, {strategy.name: outcome}, tables, lambda _, work: work())
         rows = tables[strategy.name]
         summary = summarise(rows, self.benchmark, context_passages=self.budget.chunks)
         ids = [question.id for question in self.benchmark.questions]
@@ -104,27 +103,16 @@ class TrialContext:
         return TrialRecord(key.id, key.settings, summary["metrics"], rows, *spent)
 
     def _costs(self, strategy: Strategy, outcome: TrialOutcome) -> dict[str, float]:
-        spent = outcome.counters
-        answered = [ranking for ranking in outcome.rankings.values() if ranking.failure is None]
-        contexts = [count_tokens(ranking.context) for ranking in answered]
-        costs: dict[str, float] = {
-            "round_trips": spent.round_trips,
-            "edges_touched": spent.edges_touched,
-            "llm_calls": spent.llm_calls,
-            "tokens": spent.tokens,
-            "context_tokens": round(float(np.mean(contexts)), 2) if contexts else 0.0,
-        }
+        contexts = [count_tokens(one.context) for one in outcome.rankings.values() if one.failure is None]
+        names = ("round_trips", "edges_touched", "llm_calls", "tokens")
+        costs: dict[str, float] = {name: getattr(outcome.counters, name) for name in names}
+        costs["context_tokens"] = round(float(np.mean(contexts)), 2) if contexts else 0.0
         if self.latency:
             questions = [question.question for question in self.benchmark.questions]
             latencies = list(measure_latency(strategy, self.index, questions, self.seed).values())
             for percent in (50, 95):
                 costs[f"latency_ms_p{percent}"] = round(float(np.percentile(latencies, percent)), 3)
         return costs
-
-
-def _directly(_: str, work: Callable[[], T], /) -> T:
-    """Run a step directly: to the scheduler a trial is a single step, answers and judgements included."""
-    return work()
 
 
 def sampled(benchmark: Benchmark, count: int | None, seed: int) -> Benchmark:

@@ -254,11 +254,6 @@ def model_metrics() -> list[str]:
     return [*all_metrics("answer"), *all_metrics("judge")]
 
 
-def is_complete(record: TrialRecord) -> bool:
-    """Whether enough of a trial's questions were ranked and read to store it; else the next run repeats it."""
-    return not shortcomings(record)
-
-
 def shortcomings(record: TrialRecord) -> list[str]:
     """Explain why a trial is not stored: an outage of a server or model must not be its final result."""
     reasons, count = [], len(record.questions)
@@ -267,6 +262,11 @@ def shortcomings(record: TrialRecord) -> list[str]:
     if record.costs.get(COVERAGE, 1.0) < 1.0 - MAX_FAILED:
         reasons.append(f"answers or judgements cover {record.costs[COVERAGE]:.1%} of it")
     return reasons
+
+
+def is_complete(record: TrialRecord) -> bool:
+    """Whether enough of a trial's questions were ranked and read to store it; else the next run repeats it."""
+    return not shortcomings(record)
 
 
 @dataclass(frozen=True)

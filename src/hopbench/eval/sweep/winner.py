@@ -9,7 +9,6 @@ from pathlib import Path
 import yaml
 
 from hopbench.eval.files import write_atomically
-from hopbench.eval.sweep.file import SweepFile
 from hopbench.eval.sweep.plan import SweepPlan
 from hopbench.eval.sweep.results import Result
 from hopbench.eval.trials.key import code_version
@@ -53,29 +52,26 @@ def write_preset(path: Path, plan: SweepPlan, best: Result, benchmarks: Mapping[
 def best_yaml(plan: SweepPlan, best: Result, tuned_on: Sequence[FittedOn] = ()) -> str:
     """Format the winner for `hopbench run --config`, with the sets that chose it unless its label names them."""
     build, content = best.candidate.build, plan.content
-    flags = {
+    flags: dict[str, object] = {
         "dataset": plan.report_on or plan.datasets[0],
         "strategies": best.candidate.label,
         "store": content.store,
         "embedder": build.embedder,
         "extractor": build.extractor,
         **build.settings(),
-        **_models(content),
+        **({"llm": content.llm} if content.llm else {}),
+        **content.asked,
     }
+    if content.judge:
+        flags |= {
+            "judge": content.judge,
+            "judge_profile": content.judge_profile,
+            "judge_metrics": ",".join(content.judge_metrics) or "all",
+            "repeats": content.judge_repeats,
+        }
     if tuned_on and Label.of_any(best.candidate.label).changes:
         flags["tuned_on"] = list(map(str, tuned_on))
     metric = content.objective.metric
     chosen_on = ", ".join(dataset.name for dataset in tuned_on) or ", ".join(best.by_dataset)
     comment = f"# The best configuration of {plan.file.name}: {metric} {best.mean(metric):.3f}, chosen on {chosen_on}\n"
     return f"{comment}# hopbench run --config best.yaml --out DIR\n{yaml.safe_dump(flags, sort_keys=False, width=120)}"
-
-
-def _models(content: SweepFile) -> dict[str, object]:
-    """List the models as flags of `run`."""
-    judge = {
-        "judge": content.judge,
-        "judge_profile": content.judge_profile,
-        "judge_metrics": ",".join(content.judge_metrics) or "all",
-        "repeats": content.judge_repeats,
-    }
-    return {**({"llm": content.llm} if content.llm else {}), **content.asked, **(judge if content.judge else {})}
