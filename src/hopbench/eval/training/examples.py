@@ -73,13 +73,11 @@ def training_examples(benchmark: Benchmark, index: Index, strategy: HopRank) -> 
     for question, candidates in zip(asked, strategy.candidates(batch, Counters()), strict=True):
         parts = [rows_of[passage] for passage in question.gold if passage in rows_of]
         gold = np.array(sorted(row for rows in parts for row in rows), np.int64)
-        evidence = [_checksum([index.chunks[row].content for row in rows]) for rows in parts]
-        name = index.embedder.name
-        yield TrainingExample(benchmark.name, name, question, passages, titles, candidates, gold, evidence)
-
-
-def _checksum(texts: Sequence[str]) -> bytes:
-    return sha256("\n".join(texts).encode(errors="surrogatepass")).digest()
+        texts = ["\n".join(index.chunks[row].content for row in rows) for rows in parts]
+        evidence = [sha256(text.encode(errors="surrogatepass")).digest() for text in texts]
+        yield TrainingExample(
+            benchmark.name, index.embedder.name, question, passages, titles, candidates, gold, evidence
+        )
 
 
 def parts_of(group: Sequence[TrainingExample], parts: int, seed: int) -> list[int]:
