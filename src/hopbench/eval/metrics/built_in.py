@@ -218,16 +218,8 @@ _JUDGED: tuple[tuple[str, tuple[Need, ...], str], ...] = (
         ("reference", "context"),
         "average precision of the context's parts that were useful for the gold answer",
     ),
-    (
-        "context_recall",
-        ("reference", "context"),
-        "share of the gold answer's statements that the context supports",
-    ),
-    (
-        "context_entity_recall",
-        ("reference", "context"),
-        "share of the gold answer's entities that the context names",
-    ),
+    ("context_recall", ("reference", "context"), "share of the gold answer's statements that the context supports"),
+    ("context_entity_recall", ("reference", "context"), "share of the gold answer's entities that the context names"),
     ("faithfulness", ("reader", "context"), "share of the answer's statements that the context supports"),
     ("answer_relevancy", ("reader",), "mean cosine of the question with questions made from the answer alone"),
     (

@@ -57,10 +57,7 @@ def _scorers() -> Mapping[str, Any]:
     """RAGAS metric name → its object; importing RAGAS takes 3-15 s, so it happens on first use."""
     import_untracked()
     # The public names in ragas.metrics warn that collections will replace them; collections has none of these four.
-    from ragas.metrics._context_precision import (
-        IDBasedContextPrecision,
-        NonLLMContextPrecisionWithReference,
-    )
+    from ragas.metrics._context_precision import IDBasedContextPrecision, NonLLMContextPrecisionWithReference
     from ragas.metrics._context_recall import IDBasedContextRecall, NonLLMContextRecall
     from ragas.metrics._string import NonLLMStringSimilarity
 

@@ -45,11 +45,7 @@ class ExpansionFactors:
 
     @classmethod
     def make(
-        cls,
-        passages: int,
-        mentions: Rows | None = None,
-        relations: Rows | None = None,
-        similar: Rows | None = None,
+        cls, passages: int, mentions: Rows | None = None, relations: Rows | None = None, similar: Rows | None = None
     ) -> ExpansionFactors:
         """Make factors from CSR arrays of any number type (non-zero = edge): shapes checked, reverse edges added."""
         entities = None if mentions is None else mentions.shape[1]
