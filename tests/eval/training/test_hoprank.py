@@ -17,13 +17,12 @@ import pytest
 from scipy.optimize import approx_fprime
 from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 
-from hopbench.eval.gold import Gold
 from hopbench.eval.training.boosting import Boosting, fit_trees
 from hopbench.eval.training.examples import TrainingExample, balance, training_examples
 from hopbench.eval.training.fitting import RankedLists, fit_logistic, fit_ranking, ranking_loss, score_loss
 from hopbench.eval.training.held_out import HeldOut, cross_validated, figures_of, left_out, table_of
 from hopbench.eval.training.trainer import NEVER, SECOND_TREES, Trainer, groups, spelled_out
-from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.eval.types import Benchmark, BenchmarkQuestion, Gold
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.edges import KINDS

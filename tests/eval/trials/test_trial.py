@@ -13,13 +13,12 @@ import numpy as np
 import pytest
 from tests.support.graphs import ASKED, WORLD, CountingStore, built_index, plan_of
 
-from hopbench.eval.gold import Gold
 from hopbench.eval.graph_quality import expansion_factors, reach_columns
 from hopbench.eval.runs.evaluate import Plan
 from hopbench.eval.trials import trial as module
 from hopbench.eval.trials.latency import measure_latency
 from hopbench.eval.trials.trial import batches, prepare, run_trial, to_passages
-from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
+from hopbench.eval.types import Benchmark, BenchmarkQuestion, Gold, PassageRanking
 from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.fusion import Scored

@@ -26,8 +26,7 @@ from hopbench.eval.benchmarks.fields import (
 from hopbench.eval.benchmarks.files import read_lines
 from hopbench.eval.benchmarks.passages import Unique
 from hopbench.eval.benchmarks.records import GOLD_SPLITS, chosen_split, read_records, rows_of, splits_of
-from hopbench.eval.gold import Gold
-from hopbench.eval.types import BenchmarkQuestion
+from hopbench.eval.types import BenchmarkQuestion, Gold
 from hopbench.retrieval.corpus import ids_of
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NotRequired, Self, TypeAlias, TypedDict, 
 from hopbench.eval.answering.answers import ModelCosts, ModelEntries
 from hopbench.eval.files import read_table
 from hopbench.eval.metrics.scoring import GroupMeans
-from hopbench.eval.trials.traces import TRACES_FILE
 from hopbench.retrieval.strategies.registry import InSample
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
@@ -32,6 +31,7 @@ QUESTIONS_FILE = "questions.parquet"
 JUDGEMENTS_FILE = "judgements.parquet"
 DETAILS_FILE = "details.json.gz"
 REPORT_FILE = "report.html"
+TRACES_FILE = "traces.parquet"
 
 QUESTION_COLUMNS = ("question_id", "strategy", "ranked_ids", "scores", "latency_ms", "graph_context")
 """The first columns of questions.parquet, a row per question and label; metrics and `failure` follow."""

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from hopbench.eval.answering.answers import ModelEntries
 from hopbench.eval.answering.reading import costs
+from hopbench.eval.files import write_table
 from hopbench.eval.runs.evaluate import Evaluation
 from hopbench.eval.runs.files import (
     QUESTION_COLUMNS,
     RESULTS_SCHEMA,
     SOURCES_COLUMN,
+    TRACES_FILE,
     ComparisonEntry,
     RunResults,
     StrategyEntry,
 )
 from hopbench.eval.runs.targets import check_targets, targets_entry
 from hopbench.eval.trials.key import plugin_settings
-from hopbench.eval.trials.traces import mean_counts
+from hopbench.eval.trials.trial import TrialOutcome
 from hopbench.retrieval.text.model_tokens import count_tokens
 
 if TYPE_CHECKING:
@@ -99,13 +104,23 @@ def _strategy(evaluation: Evaluation, label: str) -> StrategyEntry:
         "edges_touched": counters.edges_touched,
         "terminations": dict(sorted(counters.terminations.items())),
         "observed": dict(sorted(counters.observed.items())),
-        "counts": mean_counts(trial),
+        "counts": {name: round(float(np.mean(noted)), 4) for name, noted in sorted(_numbers_noted(trial).items())},
         "llm_calls": counters.llm_calls + answering["calls"],
         "tokens": counters.tokens + answering["tokens_in"] + answering["tokens_out"],
         "context_tokens": round(float(np.mean(contexts)), 2) if contexts else 0.0,
         **models,
     }
     return cast("StrategyEntry", entry)
+
+
+def _numbers_noted(trial: TrialOutcome) -> dict[str, list[float]]:
+    """Every number that the strategy noted of questions."""
+    values: dict[str, list[float]] = {}
+    for notes in trial.notes.values():
+        for name, value in notes.items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                values.setdefault(name, []).append(value)
+    return values
 
 
 def questions_table(evaluation: Evaluation) -> pd.DataFrame:
@@ -142,3 +157,40 @@ def comparisons(evaluation: Evaluation) -> list[ComparisonEntry]:
 def ragas_comparisons(evaluation: Evaluation) -> list[ComparisonEntry]:
     """List each label's comparisons with that baseline on RAGAS's metrics; each metric is a family of its own."""
     return [entry for family in evaluation.beside for entry in family.entries()]
+
+
+def traces_table(trials: Mapping[str, TrialOutcome]) -> pd.DataFrame:
+    """Make a row per question × label, in the order of questions.parquet's labels.
+
+    `trace` is the notes as JSON; tokens are counted as in the reading budget. `context_ids` are the passages that the
+    reader gets, in reading order; `context_tokens` the whole context's tokens, among them the `block_tokens` of the
+    block that a strategy puts before the passages.
+    """
+    import pandas as pd
+
+    rows = [
+        {
+            "question_id": ranking.question_id,
+            "strategy": label,
+            "trace": json.dumps(trial.notes.get(question, {}), ensure_ascii=False, default=plain),
+            "block_tokens": count_tokens(ranking.graph_context),
+            "context_ids": list(ranking.context_ids),
+            "context_tokens": count_tokens(ranking.context),
+        }
+        for label, trial in trials.items()
+        for question, ranking in trial.rankings.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def write_traces(table: pd.DataFrame, out: Path) -> Path:
+    """Write traces.parquet atomically."""
+    write_table(out / TRACES_FILE, table, "zstd")
+    return out / TRACES_FILE
+
+
+def plain(value: object) -> object:
+    """Convert NumPy scalars and arrays, mappings and tuples to JSON's types."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else list(value)  # type: ignore[call-overload]

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hopbench.eval.benchmarks.beir import write_benchmark
 from hopbench.eval.benchmarks.card import read_card
 from hopbench.eval.files import write_atomically
-from hopbench.eval.gold import Gold
-from hopbench.eval.types import Benchmark, BenchmarkQuestion, Role
+from hopbench.eval.types import Benchmark, BenchmarkQuestion, Gold, Role
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
