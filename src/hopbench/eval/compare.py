@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Verdict = Literal["better", "worse", "not distinguishable"]
 BREAKDOWN_RESAMPLES = 1_999
-"""Enough for the intervals by type, on which no verdict stands, and for metrics beside the primary one."""
+"""Enough for the intervals by type, on which no verdict stands, and for metrics other than the primary one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +210,8 @@ def compare(
         for label, against in family
     ]
     adjusted = holm([p.p for p in tested])
-    judged = tuple(_judge(p, p_holm, sign, alpha) for p, p_holm in zip(tested, adjusted, strict=True))
-    return Comparison(metric, baseline, alpha, resamples, judged, coverage)
+    decided = tuple(_judge(p, p_holm, sign, alpha) for p, p_holm in zip(tested, adjusted, strict=True))
+    return Comparison(metric, baseline, alpha, resamples, decided, coverage)
 
 
 def best_baseline(
@@ -242,14 +242,14 @@ class _Questions:
         p = sign_flip_p(d, self.seed, resamples=self.resamples)
         # The interval of the mean alone, and Bonferroni's for the whole family.
         levels = [self.alpha, self.alpha / family]
-        alone, together = mean_cis(d, levels, self.seed, resamples=self.resamples) or (None, None)
+        alone, corrected = mean_cis(d, levels, self.seed, resamples=self.resamples) or (None, None)
         return PairResult(
             label=label,
             baseline=baseline,
             n=len(d),
             difference=float(clean(d).mean()) if len(d) else None,
             ci=alone,
-            ci_family=together,
+            ci_family=corrected,
             p=p,
             p_holm=p,
             minimum_detectable=minimum_detectable(d, alpha=self.alpha),

@@ -45,18 +45,18 @@ def linking_recall(benchmark: Benchmark, index: Index) -> LinkingRecall:
     The gold path's entities are the titles of the gold passages and, where the benchmark has evidence triples, their
     subjects and objects. Recognition never sees gold; the comparison happens here, afterwards.
     """
-    asked = [question for question in benchmark.questions if question.gold]
-    batch, counters = Batch(index, [question.question for question in asked]), Counters()
+    questions = [question for question in benchmark.questions if question.gold]
+    batch, counters = Batch(index, [question.question for question in questions]), Counters()
     reader = linker(batch, counters)
     missed = []
-    for question, entities in zip(asked, question_entities(batch, counters, reader), strict=True):
+    for question, entities in zip(questions, question_entities(batch, counters, reader), strict=True):
         names = [split_qualifier(benchmark.titles.get(passage, ""))[0] for passage in question.gold]
         evidences = question.metadata.get("evidences")
         for triple in evidences if isinstance(evidences, list) else []:
             names += [str(triple[0]), str(triple[-1])]
         if not {reader.resolve(name) for name in names} & set(entities):
             missed.append(question.id)
-    return LinkingRecall(len(asked), len(asked) - len(missed), tuple(missed))
+    return LinkingRecall(len(questions), len(questions) - len(missed), tuple(missed))
 
 
 def expansion_factors(index: Index, *, similar: bool = True) -> ExpansionFactors:

@@ -82,8 +82,8 @@ def compatible(interval: Interval, difference: float, rejected: bool) -> Interva
     low, high = min(interval.low, difference), max(interval.high, difference)
     if not rejected:
         return Interval(min(low, 0.0), max(high, 0.0))
-    least = 10.0**-DECIMALS
-    return Interval(max(low, least), high) if difference > 0 else Interval(low, min(high, -least))
+    step = 10.0**-DECIMALS
+    return Interval(max(low, step), high) if difference > 0 else Interval(low, min(high, -step))
 
 
 def _bootstrap_means(values: FloatArray, resamples: int, rng: np.random.Generator) -> FloatArray:

@@ -68,9 +68,9 @@ class Gold(tuple[str, ...]):
         return made
 
     @classmethod
-    def judged(cls, grades: Mapping[str, int], least: int = 1) -> Self:
-        """The passages of a grade of at least `least`, and all grades."""
-        made = cls(passage for passage, grade in grades.items() if grade >= least)
+    def judged(cls, grades: Mapping[str, int], min_grade: int = 1) -> Self:
+        """The passages of a grade of at least `min_grade`, and all grades."""
+        made = cls(passage for passage, grade in grades.items() if grade >= min_grade)
         made.grades = dict(grades) if set(grades.values()) - {1} else {}
         return made
 

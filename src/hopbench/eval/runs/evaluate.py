@@ -68,8 +68,8 @@ class Plan:
     @cached_property
     def parts(self) -> list[Batch]:
         """Questions in batches, shared by all labels."""
-        asked = [question.question for question in self.benchmark.questions]
-        return batches(self.index, asked, self.batch, processes=self.processes)
+        questions = [question.question for question in self.benchmark.questions]
+        return batches(self.index, questions, self.batch, processes=self.processes)
 
     @cached_property
     def primary(self) -> str | None:
@@ -127,7 +127,7 @@ class Plan:
 class Evaluation:
     """The results of a run: each label's trial, rows and summary, and the comparison of all labels.
 
-    With a reader there is one more label, `closed_book`, which ranks nothing. `beside` compares the labels on RAGAS's
+    With a reader there is one more label, `closed_book`, which ranks nothing. `ragas` compares the labels on RAGAS's
     metrics, each metric a family of its own.
     """
 
@@ -139,7 +139,7 @@ class Evaluation:
     intervals: Mapping[str, Mapping[str, tuple[float, float]]]
     shared_seconds: float
     read: Read = field(default_factory=Read)
-    beside: Sequence[Comparison] = ()
+    ragas: Sequence[Comparison] = ()
 
 
 def evaluate(plan: Plan, trials: Mapping[str, TrialOutcome], shared_seconds: float, steps: Steps) -> Evaluation:
@@ -155,12 +155,12 @@ def evaluate(plan: Plan, trials: Mapping[str, TrialOutcome], shared_seconds: flo
         chunks = plan.budget.chunks
         summaries = {label: summarise(table, plan.benchmark, context_passages=chunks) for label, table in rows.items()}
         comparison = best_compared(plan, rows, summaries)
-        beside = _ragas_compared(plan, rows, comparison)
+        ragas = _ragas_compared(plan, rows, comparison)
         intervals = {}
         for label, table in rows.items():
             found = {metric: interval_of(table, metric, plan.seed) for metric in shown_in("intervals")}
             intervals[label] = {metric: interval for metric, interval in found.items() if interval is not None}
-        return Evaluation(plan, ranked, rows, summaries, comparison, intervals, shared_seconds, answered, beside)
+        return Evaluation(plan, ranked, rows, summaries, comparison, intervals, shared_seconds, answered, ragas)
 
     return steps("compare", compared)
 

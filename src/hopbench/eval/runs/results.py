@@ -71,7 +71,6 @@ def results(evaluation: Evaluation) -> RunResults:
 def _strategy(evaluation: Evaluation, label: str) -> StrategyEntry:
     trial, summary = evaluation.trials[label], evaluation.summaries[label]
     latencies, counters = list(trial.latency_ms.values()), trial.counters
-    contexts = [count_tokens(ranking.context) for ranking in trial.rankings.values() if ranking.failure is None]
     strategy = evaluation.plan.strategies.get(label)  # the closed-book row has none
     untimed = strategy is not None and strategy.timing == "unknown"
     plugins = plugin_settings(strategy).get("plugins") if strategy is not None else None
@@ -107,7 +106,7 @@ def _strategy(evaluation: Evaluation, label: str) -> StrategyEntry:
         "counts": {name: round(float(np.mean(noted)), 4) for name, noted in sorted(_numbers_noted(trial).items())},
         "llm_calls": counters.llm_calls + answering["calls"],
         "tokens": counters.tokens + answering["tokens_in"] + answering["tokens_out"],
-        "context_tokens": round(float(np.mean(contexts)), 2) if contexts else 0.0,
+        "context_tokens": trial.context_tokens,
         **models,
     }
     return cast("StrategyEntry", entry)
@@ -156,7 +155,7 @@ def comparisons(evaluation: Evaluation) -> list[ComparisonEntry]:
 
 def ragas_comparisons(evaluation: Evaluation) -> list[ComparisonEntry]:
     """List each label's comparisons with that baseline on RAGAS's metrics; each metric is a family of its own."""
-    return [entry for family in evaluation.beside for entry in family.entries()]
+    return [entry for family in evaluation.ragas for entry in family.entries()]
 
 
 def traces_table(trials: Mapping[str, TrialOutcome]) -> pd.DataFrame:

@@ -18,7 +18,7 @@ COSTS = (
     *("latency_ms_p50", "latency_ms_p95", "seconds", "round_trips", "llm_calls", "tokens"),
     *("context_tokens", "coverage", "failures"),
 )
-"""What a target may limit beside the metrics, as results.json names it."""
+"""The costs that a target may limit, in addition to the metrics, as results.json names it."""
 
 _COMPARED: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,

@@ -59,7 +59,7 @@ class Response:
 
 
 def responses(results: Sequence[Result], metric: str, seed: int) -> list[Response]:
-    """List the response to every parameter that varies among whole results, most important first, by strategy."""
+    """List the response to every parameter that varies among whole results, max_tokens important first, by strategy."""
     ordered: list[Response] = []
     by_strategy: dict[str, list[Result]] = {}
     for result in results:
@@ -191,7 +191,7 @@ def front(results: Sequence[Result], metric: str, timed: bool) -> list[Place]:
 def pareto_figure(metric: str, places: Sequence[Place], timed: bool) -> Figure:
     """Quality over time; the size of a mark shows tokens, open marks are beaten in all three."""
     names = list(dict.fromkeys(place.result.candidate.strategy.name for place in places))
-    most = max((place.tokens for place in places), default=1.0) or 1.0
+    max_tokens = max((place.tokens for place in places), default=1.0) or 1.0
     traces = []
     for series, name in enumerate(names):
         own = [place for place in places if place.result.candidate.strategy.name == name]
@@ -211,7 +211,7 @@ def pareto_figure(metric: str, places: Sequence[Place], timed: bool) -> Figure:
                     "meta": {
                         "series": series,
                         "hop_free": beaten,
-                        "sizes": [round(6 + 10 * place.tokens / most, 1) for place in some],
+                        "sizes": [round(6 + 10 * place.tokens / max_tokens, 1) for place in some],
                     },
                 }
             )
@@ -223,7 +223,7 @@ def pareto_figure(metric: str, places: Sequence[Place], timed: bool) -> Figure:
 
 
 def curves(metric: str, answers: Sequence[Response]) -> list[Figure]:
-    """A response curve with its band for each of the most important parameters."""
+    """A response curve with its band for each of the max_tokens important parameters."""
     names = list(dict.fromkeys(answer.strategy for answer in answers))
     chosen = sorted(answers, key=lambda answer: -(answer.importance or 0.0))[:CURVES]
     return [

@@ -85,7 +85,7 @@ class Result:
 
     def violated(self, constraints: Mapping[str, float]) -> list[str]:
         """The constraints that it violates."""
-        return [name for name, most in constraints.items() if (cost := self.cost(name)) is None or cost > most]
+        return [name for name, limit in constraints.items() if (cost := self.cost(name)) is None or cost > limit]
 
     @cached_property
     def ragas(self) -> dict[str, float]:
@@ -239,8 +239,8 @@ def with_readers(own: Mapping[str, float], answered: Read, label: str, summary: 
     total["llm_calls"] += answering.get("calls", 0)
     total["tokens"] += answering.get("tokens_in", 0) + answering.get("tokens_out", 0)
     total |= {name: float(spent[name]) for name in ("judge_calls", "judge_tokens") if name in spent}
-    least = min((summary["measured"][name] for name in model_metrics() if name in summary["measured"]), default=1.0)
-    share = min(1.0, least / summary["coverage"]) if summary["coverage"] else 1.0
+    lowest = min((summary["measured"][name] for name in model_metrics() if name in summary["measured"]), default=1.0)
+    share = min(1.0, lowest / summary["coverage"]) if summary["coverage"] else 1.0
     return {**total, **judged_figures(spent.get("judged", {})), COVERAGE: share}
 
 

@@ -38,9 +38,9 @@ def rounds(plan: SweepPlan, questions: int) -> list[int | None]:
     halving = plan.content.halving
     if halving is None:
         return [None]
-    most = min(questions, plan.content.questions or questions)
+    limit = min(questions, plan.content.questions or questions)
     sizes, size = list[int | None](), halving.questions
-    while size < most:
+    while size < limit:
         sizes.append(size)
         size *= halving.factor
     return [*sizes, None]

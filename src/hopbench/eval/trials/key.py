@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from hopbench.eval.metrics import metric_code
 from hopbench.retrieval.plugins.code import PluginCode, PluginSettings, code_of, settings_of, unreadable_lines
@@ -101,29 +101,14 @@ class Variations(ReadingSettings, total=False):
     metrics: Sequence[str]
 
 
-class TrialSettings(Variations):
-    """What decides a trial's outcome, as the ledger stores it in JSON.
+TrialSettings: TypeAlias = dict[str, Any]
+"""What decides a trial's outcome, as the ledger stores it in JSON: the `Variations`, and
 
-    `dataset` is the benchmark's digest, `questions` their ids in order, `fingerprint` the graph's, `budget` the chunks
-    and tokens of a context, `code` HopBench's own version; `plugins` are versions by distribution, and `process` marks
-    a trial whose plug-in could not be read, which no other process may reuse. `model` fills in for the rules that
-    recognise entities.
-    """
-
-    strategy: str
-    parameters: Mapping[str, object]
-    dataset: str
-    questions: Sequence[str]
-    fingerprint: str
-    store: str
-    embedder: str
-    search: str
-    budget: Sequence[int]
-    seed: int
-    code: str
-    plugins: NotRequired[Mapping[str, str]]
-    process: NotRequired[str]
-    model: NotRequired[str]
+`strategy` with its `parameters`, `dataset` (the benchmark's digest), `questions` (their ids in order), `fingerprint`
+(the graph's), `store`, `embedder`, `search`, `budget` (chunks and tokens of a context), `seed`, `code` (HopBench's own
+version); `plugins` (versions by distribution), `process` for a trial whose plug-in could not be read, which no other
+process may reuse, and the `model` that fills in for the rules that recognise entities.
+"""
 
 
 @dataclass(frozen=True)
@@ -161,7 +146,7 @@ class TrialKey:
             "seed": seed,
             "code": code_version(),
             **plugin_settings(strategy, variations.get("metrics", ())),
-            **{name: value for name, value in varied.items() if value},  # type: ignore[typeddict-item]
+            **{name: value for name, value in varied.items() if value},
         }
         return cls(settings)
 

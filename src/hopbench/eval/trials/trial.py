@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from hopbench.eval.types import PassageRanking
 from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import Batch, Index
@@ -17,6 +19,7 @@ from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.errors import HopBenchError, exhausted
 from hopbench.retrieval.support.processes import collector_paused
 from hopbench.retrieval.support.timing import once_apart
+from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.types import DETAILED, Counters, Hit, Question, Ranking, scored
 
 BATCH_SIZE = 1000  # questions
@@ -75,6 +78,12 @@ class TrialOutcome:
     def failures(self) -> int:
         """Questions without a ranking."""
         return sum(ranking.failure is not None for ranking in self.rankings.values())
+
+    @property
+    def context_tokens(self) -> float:
+        """Mean tokens of a question's context, over the questions with a ranking."""
+        counts = [count_tokens(one.context) for one in self.rankings.values() if one.failure is None]
+        return round(float(np.mean(counts)), 2) if counts else 0.0
 
     def add(self, ranking: Ranking, index: Index, budget: Budget) -> None:
         """Add one question's ranking of chunks, as passages and with the context that fits into the budget."""
