@@ -108,16 +108,10 @@ class Comparison:
         """
         import pandas as pd
 
-        rows = [
-            (
-                *(pair.label, pair.baseline, pair.n, pair.difference),
-                *((pair.ci_family.low, pair.ci_family.high) if pair.ci_family else (None, None)),
-                *(pair.p_holm, pair.verdict, len(pair.wins), len(pair.losses), pair.ties),
-            )
-            for pair in self.pairs
-        ]
-        columns = ["label", "baseline", "n", "difference", "low", "high", "p", "verdict", "won", "lost", "tied"]
-        return pd.DataFrame(rows, columns=columns)
+        names = {"label": "label", "baseline": "baseline", "n": "n", "effect": "difference", "family_low": "low"}
+        names |= {"family_high": "high", "p_adjusted": "p", "verdict": "verdict"}
+        names |= {"wins": "won", "losses": "lost", "ties": "tied"}
+        return pd.DataFrame(self.entries(), columns=list(names)).rename(columns=names)
 
     def _repr_html_(self) -> str:
         """Render the table of pairs for a notebook."""

@@ -59,16 +59,16 @@ def linking_recall(benchmark: Benchmark, index: Index) -> LinkingRecall:
     return LinkingRecall(len(questions), len(questions) - len(missed), tuple(missed))
 
 
-def expansion_factors(index: Index, *, similar: bool = True) -> ExpansionFactors:
-    """Build the graph over passages (chunks of one passage united), sorted by id; without SIMILAR_TO on request."""
+def expansion_factors(index: Index) -> ExpansionFactors:
+    """Build the graph over passages (chunks of one passage united), sorted by id."""
     graph = adjacency(Batch(index, []), Counters())
     of_chunks = [index.passage_of[chunk] for chunk in index.ids]
     passages = {passage: row for row, passage in enumerate(sorted(set(of_chunks)))}
     owner = np.array([passages[passage] for passage in of_chunks], np.int64)
-    mentioned, near = sparse.csr_array(graph.mentions.T), graph.similar if similar else None
+    mentioned, near = sparse.csr_array(graph.mentions.T), graph.similar
     if not np.array_equal(owner, np.arange(len(passages))):  # else each is a chunk, and in the chunks' order
         unite = sparse.csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), (len(passages), len(owner)))
-        mentioned, near = unite @ mentioned, None if near is None else unite @ near @ unite.T
+        mentioned, near = unite @ mentioned, unite @ near @ unite.T
     return ExpansionFactors.make(len(passages), mentioned, graph.related, near)
 
 

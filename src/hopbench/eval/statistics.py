@@ -154,22 +154,18 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(p) for p in adjusted]
 
 
-def minimum_detectable(
-    differences: Sequence[float] | FloatArray, *, alpha: float = ALPHA, power: float = POWER
-) -> float | None:
-    """The true mean difference that n such pairs would show with the given power: (z₁₋α/₂ + z_power) · sd / √n.
+def minimum_detectable(differences: Sequence[float] | FloatArray, *, alpha: float = ALPHA) -> float | None:
+    """The true mean difference that n such pairs would show four times in five: (z₁₋α/₂ + z_power) · sd / √n.
 
     sd is the sample deviation of the n paired differences (ddof 1); two-sided, before Holm (Card et al., EMNLP 2020;
     Miller 2024, arXiv 2411.00640). Example: sd 0.38, n 500 → (1.960 + 0.842) · 0.38 / 22.36 = 0.0476. None where the
     deviation is unknown: fewer than two pairs, or no pair that differs.
     """
     check_settings(1, alpha)
-    if not 0 < power < 1:
-        raise ParameterError(f"power is {power}; choose a value between 0 and 1, such as {POWER}")
     d = clean(differences)
     if len(d) < 2 or np.ptp(d) == 0:
         return None
-    z = NormalDist().inv_cdf(1 - alpha / 2) + NormalDist().inv_cdf(power)
+    z = NormalDist().inv_cdf(1 - alpha / 2) + NormalDist().inv_cdf(POWER)
     return float(z * d.std(ddof=1) / np.sqrt(len(d)))
 
 

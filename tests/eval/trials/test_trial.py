@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -213,7 +213,7 @@ def test_reach_counts_the_steps_of_the_graph_from_the_seeds(index: Index) -> Non
     outcome = run_trial("s", Stumbling(word="?!"), [Batch(index, ASKED[:3])], Budget())
     known = benchmark(("p01", "p02"), ("p03",), ("p11",))
 
-    found = reach_columns({"s": outcome}, known, expansion_factors(index, similar=False))["s"]
+    found = reach_columns({"s": outcome}, known, replace(expansion_factors(index), similar=None))["s"]
 
     assert [1.0, 1.0, 0.0] == found["reach@2"].tolist()
     assert found["reach_share@2"].between(0, 1).all()
@@ -224,7 +224,7 @@ def test_reach_takes_any_gold_set_and_never_what_the_corpus_lacks(index: Index) 
     golds = Gold.any_of([["p11"], ["p01", "p02"]]), Gold.any_of([["p11"], ["p03", "gone"]]), Gold(["gone"]), Gold()
     known = benchmark(*golds)
 
-    found = reach_columns({"s": outcome}, known, expansion_factors(index, similar=False))["s"]
+    found = reach_columns({"s": outcome}, known, replace(expansion_factors(index), similar=None))["s"]
 
     assert [1.0, 0.0, 0.0] == found["reach@2"].tolist()[:3]
     assert np.isnan(found["reach@2"].tolist()[3])
