@@ -196,13 +196,11 @@ def compare(
     seed = int(np.random.default_rng(seed).integers(2**63))
     types_of = np.array([(types or {}).get(i, "") for i in ids], dtype=object)
     questions = _Questions(np.array(ids, dtype=object), types_of, sign, seed, resamples, alpha)
-    tested = [
-        questions.pair(
-            *(label, against, scores[label] - scores[against], len(family)),
-            incomplete=coverage[label]["incomplete"] or coverage[against]["incomplete"],
-        )
-        for label, against in family
-    ]
+    tested = []
+    for label, against in family:
+        incomplete = bool(coverage[label]["incomplete"] or coverage[against]["incomplete"])
+        both = scores[label] - scores[against]
+        tested.append(questions.pair(label, against, both, len(family), incomplete=incomplete))
     adjusted = holm([p.p for p in tested])
     decided = tuple(_judge(p, p_holm, sign, alpha) for p, p_holm in zip(tested, adjusted, strict=True))
     return Comparison(metric, baseline, alpha, resamples, decided, coverage)
