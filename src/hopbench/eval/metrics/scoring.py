@@ -112,14 +112,13 @@ GroupMeans: TypeAlias = dict[str, Any]
 
 
 class Summary(TypedDict):
-    """Means of a label, see `summarise`; `questions` and `failures` are counts."""
+    """Means of a label, see `summarise`; part of its entry in results.json."""
 
-    questions: int
-    failures: int
-    coverage: float
     metrics: dict[str, float]
     answered: dict[str, float]
     measured: dict[str, float]
+    coverage: float
+    failures: int
     ceilings: dict[str, float]
     by_type: dict[str, GroupMeans]
     by_gold: dict[str, GroupMeans]
@@ -159,12 +158,11 @@ def summarise(rows: pd.DataFrame, benchmark: Benchmark, *, context_passages: int
 
     everything = np.ones((len(questions), 1), dtype=bool)
     return {
-        "questions": len(questions),
-        "failures": int((~answered).sum()),
-        "coverage": round(float(answered.mean()), DECIMALS) if questions else 0.0,
         "metrics": means(filled, everything),
         "answered": means(filled, answered[:, None] & known),
         "measured": means(known.astype(float), everything),
+        "coverage": round(float(answered.mean()), DECIMALS) if questions else 0.0,
+        "failures": int((~answered).sum()),
         "ceilings": means(ceilings, everything),
         "by_type": groups([q.type or UNTYPED for q in questions]),
         "by_gold": groups([str(q.gold.size) for q in questions]),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, Self, TypeAlias, TypedDict, 
 
 from hopbench.eval.answering.answers import ModelCosts, ModelEntries
 from hopbench.eval.files import read_table
-from hopbench.eval.metrics.scoring import GroupMeans
+from hopbench.eval.metrics.scoring import Summary
 from hopbench.retrieval.strategies.registry import InSample
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
@@ -40,7 +40,7 @@ SOURCES_COLUMN = "sources"
 """File and page of each ranked passage, after these, where the corpus gives them."""
 
 
-class StrategyEntry(ModelCosts):
+class StrategyEntry(Summary, ModelCosts):
     """A label's results: parameters, means with their ceilings, and costs.
 
     `once_seconds` is the time of what was done once for the corpus, not counted in `seconds`. `latency_pace` is the
@@ -51,14 +51,6 @@ class StrategyEntry(ModelCosts):
     kind: str
     in_sample: InSample | None
     params: Mapping[str, object]
-    metrics: Mapping[str, float]
-    answered: Mapping[str, float]
-    measured: Mapping[str, float]
-    coverage: float
-    failures: int
-    ceilings: Mapping[str, float]
-    by_type: Mapping[str, GroupMeans]
-    by_gold: Mapping[str, GroupMeans]
     seconds: float | None
     stage_seconds: Mapping[str, float]
     latency_ms_p50: float | None
