@@ -60,7 +60,7 @@ class Metric:
     what it needs, `answers` are those that a text can contain, a `reference` is any answer, yes and no included.
 
     Example:
-        >>> Metric("first_gold", "the first passage is gold", "ours", ("gold",), lambda batch: batch.recall(1) > 0)
+        >>> Metric("hit@1", "the first passage is gold", "ours", ("gold",), lambda batch: np.ceil(batch.recall(1)))
     """
 
     name: str

@@ -114,7 +114,7 @@ def register(metric: Metric) -> Metric:
         InputError: The name is taken.
 
     Example:
-        >>> register(Metric("first_gold", "the first passage is gold", "ours", ("gold",), first_gold))
+        >>> register(Metric("hit@1", "the first passage is gold", "ours", ("gold",), hit_at_1))
     """
     return catalogue().register(metric)
 
