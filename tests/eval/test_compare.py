@@ -147,14 +147,14 @@ def test_failures_over_five_percent_are_marked() -> None:
     five, six = values.copy(), values.copy()
     five[:5] = six[:6] = NAN
     got = compare({"five": rows(five), "six": rows(six), "base": rows(values)}, "base")
-    assert {label: c.incomplete for label, c in got.labels.items()} == {"five": False, "six": True, "base": False}
+    assert {label: c["incomplete"] for label, c in got.labels.items()} == {"five": False, "six": True, "base": False}
     assert {p.label: p.incomplete for p in got.pairs} == {"five": False, "six": True}
-    assert got.labels["six"].coverage == pytest.approx(0.94)
+    assert got.labels["six"]["coverage"] == pytest.approx(0.94)
 
 
 def test_a_missing_row_counts_as_a_failure() -> None:
     got = compare({"part": rows(np.ones(10)).iloc[:8], "base": rows(np.ones(10))}, "base")
-    assert (got.labels["part"].failures, got.pairs[0].n, got.pairs[0].incomplete) == (2, 8, True)
+    assert (got.labels["part"]["failures"], got.pairs[0].n, got.pairs[0].incomplete) == (2, 8, True)
 
 
 def test_nothing_answered_by_both_is_no_verdict() -> None:

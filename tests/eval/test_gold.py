@@ -6,8 +6,7 @@ import pickle
 
 import pytest
 
-from hopbench.eval.gold import NO_GOLD, Gold
-from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.eval.types import NO_GOLD, Benchmark, BenchmarkQuestion, Gold
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage
 

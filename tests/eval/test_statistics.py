@@ -166,7 +166,6 @@ def test_seeds_and_generators() -> None:
         lambda: mean_ci([float("inf")]),
         lambda: mean_ci(np.zeros((2, 2))),
         lambda: minimum_detectable([], alpha=0.0),
-        lambda: minimum_detectable([], power=1.0),
     ],
 )
 def test_settings_are_checked_before_any_short_cut(call) -> None:  # type: ignore[no-untyped-def]

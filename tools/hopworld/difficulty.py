@@ -68,9 +68,9 @@ def check(folder: Path) -> Difficulty:
     row_of = {chunk.id: row for row, chunk in enumerate(chunks)}
     gold = [[row_of[g] for g in question.gold] for question in benchmark.questions]
     seeds = [[row_of[c] for c in ranking] for ranking in rankings[f"hybrid {SEED_WEIGHT}"]]
-    reached = reach(seeds, gold, _factors(chunks, row_of), hops=2)
-    steps = {f"reach@{h}": reached.all_gold[:, h] for h in (1, 2)}
-    shares = {f"corpus share@{h}": reached.corpus_share[:, h] for h in (1, 2)}
+    all_gold, corpus_share = reach(seeds, gold, _factors(chunks, row_of), hops=2)
+    steps = {f"reach@{h}": all_gold[:, h] for h in (1, 2)}
+    shares = {f"corpus share@{h}": corpus_share[:, h] for h in (1, 2)}
     return Difficulty(
         passages=len(chunks),
         types=tuple(question.type for question in benchmark.questions),

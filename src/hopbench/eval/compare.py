@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -37,25 +36,7 @@ if TYPE_CHECKING:
 
 Verdict = Literal["better", "worse", "not distinguishable"]
 BREAKDOWN_RESAMPLES = 1_999
-"""Enough for the intervals by type, on which no verdict stands, and for metrics beside the primary one."""
-
-
-@dataclass(frozen=True, slots=True)
-class LabelCoverage:
-    """How much of the questions a label answered; `incomplete` if too many failed."""
-
-    questions: int
-    failures: int
-
-    @property
-    def coverage(self) -> float:
-        """Share of the questions answered."""
-        return 1 - self.failures / self.questions
-
-    @property
-    def incomplete(self) -> bool:
-        """Whether too many questions failed for its means to be trusted."""
-        return too_many_failed(self.failures, self.questions)
+"""Enough for the intervals by type, on which no verdict stands, and for metrics other than the primary one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +82,18 @@ class PairResult:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All pairs of one family, corrected together; `baseline` is None when every pair of labels was compared."""
+    """All pairs of one family, corrected together; `baseline` is None when every pair of labels was compared.
+
+    `labels` has for each label how many of the `questions` are its `failures`, its `coverage` (the share answered), and
+    whether it is `incomplete`: too many failed for its means to be trusted.
+    """
 
     metric: str
     baseline: str | None
     alpha: float
     resamples: int
     pairs: tuple[PairResult, ...]
-    labels: Mapping[str, LabelCoverage]
+    labels: Mapping[str, Mapping[str, Any]]
 
     def pair(self, label: str, baseline: str | None = None) -> PairResult | None:
         """Look up the comparison of a label with a baseline (default: the family's); None if there is none."""
@@ -123,16 +108,10 @@ class Comparison:
         """
         import pandas as pd
 
-        rows = [
-            (
-                *(pair.label, pair.baseline, pair.n, pair.difference),
-                *((pair.ci_family.low, pair.ci_family.high) if pair.ci_family else (None, None)),
-                *(pair.p_holm, pair.verdict, len(pair.wins), len(pair.losses), pair.ties),
-            )
-            for pair in self.pairs
-        ]
-        columns = ["label", "baseline", "n", "difference", "low", "high", "p", "verdict", "won", "lost", "tied"]
-        return pd.DataFrame(rows, columns=columns)
+        names = {"label": "label", "baseline": "baseline", "n": "n", "effect": "difference", "family_low": "low"}
+        names |= {"family_high": "high", "p_adjusted": "p", "verdict": "verdict"}
+        names |= {"wins": "won", "losses": "lost", "ties": "tied"}
+        return pd.DataFrame(self.entries(), columns=list(names)).rename(columns=names)
 
     def _repr_html_(self) -> str:
         """Render the table of pairs for a notebook."""
@@ -141,11 +120,37 @@ class Comparison:
 
     def to_dict(self) -> dict[str, object]:
         """Convert to plain JSON types; tuples become lists when written."""
-        coverage = {
-            name: {**asdict(c), "coverage": round(c.coverage, 6), "incomplete": c.incomplete}
-            for name, c in self.labels.items()
-        }
-        return {**asdict(self), "labels": coverage}
+        return asdict(self)
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Make the entry of each pair in details.json, in the metric's own unit; None where n is too small.
+
+        `ci_low` and `ci_high` are the difference's own 95% interval, `family_low` and `family_high` the one that holds
+        together with those of all `family` comparisons and agrees with the verdict.
+        """
+        return [
+            {
+                "label": pair.label,
+                "baseline": pair.baseline,
+                "metric": self.metric,
+                "effect": pair.difference,
+                "ci_low": pair.ci.low if pair.ci else None,
+                "ci_high": pair.ci.high if pair.ci else None,
+                "family_low": pair.ci_family.low if pair.ci_family else None,
+                "family_high": pair.ci_family.high if pair.ci_family else None,
+                "family": len(self.pairs),
+                "p": pair.p,
+                "p_adjusted": pair.p_holm,
+                "mde": pair.minimum_detectable,
+                "verdict": pair.verdict,
+                "incomplete": pair.incomplete,
+                "n": pair.n,
+                "wins": len(pair.wins),
+                "losses": len(pair.losses),
+                "ties": pair.ties,
+            }
+            for pair in self.pairs
+        ]
 
 
 def compare(
@@ -171,13 +176,34 @@ def compare(
     check_settings(resamples, alpha)
     sign = get_metric(metric).sign
     _check(rows_by_label, baseline, metric)
-    table = _table(rows_by_label, metric, types or {})
-    family = _family(table.labels, baseline) if pairs is None else pairs
-    settings = _Settings(sign, int(np.random.default_rng(seed).integers(2**63)), resamples, alpha, len(family))
-    tested = [_pair(table, a, b, settings) for a, b in family]
+    ids = sorted(set().union(*(rows.index for rows in rows_by_label.values())))
+    scores: dict[str, FloatArray] = {}
+    coverage: dict[str, dict[str, Any]] = {}
+    for label in sorted(rows_by_label):
+        rows = rows_by_label[label]
+        answered = rows.loc[rows["failure"].isna(), metric]
+        scores[label] = answered.reindex(ids).to_numpy(dtype=float)
+        failures = len(ids) - len(answered)
+        coverage[label] = {
+            "questions": len(ids),
+            "failures": failures,
+            "coverage": round(1 - failures / len(ids), 6),
+            "incomplete": too_many_failed(failures, len(ids)),
+        }
+    if pairs is None and baseline is None:
+        pairs = list(combinations(scores, 2))
+    family = [(label, str(baseline)) for label in scores if label != baseline] if pairs is None else pairs
+    seed = int(np.random.default_rng(seed).integers(2**63))
+    types_of = np.array([(types or {}).get(i, "") for i in ids], dtype=object)
+    questions = _Questions(np.array(ids, dtype=object), types_of, sign, seed, resamples, alpha)
+    tested = []
+    for label, against in family:
+        incomplete = bool(coverage[label]["incomplete"] or coverage[against]["incomplete"])
+        both = scores[label] - scores[against]
+        tested.append(questions.pair(label, against, both, len(family), incomplete=incomplete))
     adjusted = holm([p.p for p in tested])
-    judged = tuple(_judge(p, p_holm, settings) for p, p_holm in zip(tested, adjusted, strict=True))
-    return Comparison(metric, baseline, alpha, resamples, judged, table.coverage)
+    decided = tuple(_judge(p, p_holm, sign, alpha) for p, p_holm in zip(tested, adjusted, strict=True))
+    return Comparison(metric, baseline, alpha, resamples, decided, coverage)
 
 
 def best_baseline(
@@ -189,109 +215,65 @@ def best_baseline(
 
 
 @dataclass(frozen=True)
-class _Settings:
+class _Questions:
+    """The questions' sorted `ids` with their `types`, and how pairs of labels are compared on them."""
+
+    ids: npt.NDArray[np.object_]
+    types: npt.NDArray[np.object_]
     sign: float
     seed: int
     resamples: int
     alpha: float
-    family: int
 
-    def intervals(self, values: FloatArray) -> tuple[Interval | None, Interval | None]:
-        """Compute the interval of a mean alone, and Bonferroni's for the whole family."""
-        levels = [self.alpha, self.alpha / self.family]
-        alone, *together = mean_cis(values, levels, self.seed, resamples=self.resamples) or (None, None)
-        return alone, together[0]
+    def pair(self, label: str, baseline: str, both: FloatArray, family: int, *, incomplete: bool) -> PairResult:
+        """Compare a pair by its differences (NaN: not both answered), without the family's correction and verdict."""
+        used = ~np.isnan(both)
+        d, ids, types = np.round(both[used], DECIMALS), self.ids[used], self.types[used]
+        gain = d * self.sign
+        largest_first = np.argsort(-np.abs(d), kind="stable")
+        p = sign_flip_p(d, self.seed, resamples=self.resamples)
+        # The interval of the mean alone, and Bonferroni's for the whole family.
+        levels = [self.alpha, self.alpha / family]
+        alone, corrected = mean_cis(d, levels, self.seed, resamples=self.resamples) or (None, None)
+        return PairResult(
+            label=label,
+            baseline=baseline,
+            n=len(d),
+            difference=float(clean(d).mean()) if len(d) else None,
+            ci=alone,
+            ci_family=corrected,
+            p=p,
+            p_holm=p,
+            minimum_detectable=minimum_detectable(d, alpha=self.alpha),
+            verdict="not distinguishable",
+            incomplete=incomplete,
+            wins=tuple(str(ids[i]) for i in largest_first if gain[i] > 0),
+            losses=tuple(str(ids[i]) for i in largest_first if gain[i] < 0),
+            ties=int((d == 0).sum()),
+            by_type={name: self._breakdown(d[types == name]) for name in sorted(set(types) - {""})},
+        )
 
-    def interval(self, values: FloatArray, most: int = sys.maxsize) -> Interval | None:
-        return mean_ci(values, self.seed, resamples=min(self.resamples, most), alpha=self.alpha)
-
-
-@dataclass(frozen=True)
-class _Table:
-    """Align scores: `values[label]` has one number (NaN: none) for each of the sorted `ids`, as has `type_of`."""
-
-    ids: npt.NDArray[np.object_]
-    type_of: npt.NDArray[np.object_]
-    values: Mapping[str, FloatArray]
-    coverage: Mapping[str, LabelCoverage]
-
-    @property
-    def labels(self) -> list[str]:
-        return list(self.values)
-
-
-def _table(rows_by_label: Mapping[str, pd.DataFrame], metric: str, types: Mapping[str, str]) -> _Table:
-    ids = sorted(set().union(*(rows.index for rows in rows_by_label.values())))
-    values, coverage = {}, {}
-    for label in sorted(rows_by_label):
-        rows = rows_by_label[label]
-        answered = rows.loc[rows["failure"].isna(), metric]
-        values[label] = answered.reindex(ids).to_numpy(dtype=float)
-        coverage[label] = LabelCoverage(len(ids), len(ids) - len(answered))
-    type_of = np.array([types.get(i, "") for i in ids], dtype=object)
-    return _Table(np.array(ids, dtype=object), type_of, values, coverage)
-
-
-def _family(labels: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:
-    if baseline is None:
-        return list(combinations(labels, 2))
-    return [(label, baseline) for label in labels if label != baseline]
+    def _breakdown(self, d: FloatArray) -> TypeBreakdown:
+        gain, resamples = d * self.sign, min(self.resamples, BREAKDOWN_RESAMPLES)
+        return TypeBreakdown(
+            n=len(d),
+            difference=float(clean(d).mean()),
+            ci=mean_ci(d, self.seed, resamples=resamples, alpha=self.alpha),
+            wins=int((gain > 0).sum()),
+            losses=int((gain < 0).sum()),
+            ties=int((gain == 0).sum()),
+        )
 
 
-def _pair(table: _Table, label: str, baseline: str, settings: _Settings) -> PairResult:
-    """Compare a pair, without the family's correction and the verdict."""
-    both = table.values[label] - table.values[baseline]
-    used = ~np.isnan(both)
-    d, ids = np.round(both[used], DECIMALS), table.ids[used]
-    gain = d * settings.sign
-    largest_first = np.argsort(-np.abs(d), kind="stable")
-    p = sign_flip_p(d, settings.seed, resamples=settings.resamples)
-    alone, together = settings.intervals(d)
-    return PairResult(
-        label=label,
-        baseline=baseline,
-        n=len(d),
-        difference=float(clean(d).mean()) if len(d) else None,
-        ci=alone,
-        ci_family=together,
-        p=p,
-        p_holm=p,
-        minimum_detectable=minimum_detectable(d, alpha=settings.alpha),
-        verdict="not distinguishable",
-        incomplete=table.coverage[label].incomplete or table.coverage[baseline].incomplete,
-        wins=tuple(str(ids[i]) for i in largest_first if gain[i] > 0),
-        losses=tuple(str(ids[i]) for i in largest_first if gain[i] < 0),
-        ties=int((d == 0).sum()),
-        by_type=_by_type(d, table.type_of[used], settings),
-    )
-
-
-def _by_type(d: FloatArray, type_of: npt.NDArray[np.object_], settings: _Settings) -> dict[str, TypeBreakdown]:
-    return {name: _breakdown(d[type_of == name], settings) for name in sorted(set(type_of) - {""})}
-
-
-def _breakdown(d: FloatArray, settings: _Settings) -> TypeBreakdown:
-    gain = d * settings.sign
-    return TypeBreakdown(
-        n=len(d),
-        difference=float(clean(d).mean()),
-        ci=settings.interval(d, BREAKDOWN_RESAMPLES),
-        wins=int((gain > 0).sum()),
-        losses=int((gain < 0).sum()),
-        ties=int((gain == 0).sum()),
-    )
-
-
-def _judge(pair: PairResult, p_holm: float, settings: _Settings) -> PairResult:
+def _judge(pair: PairResult, p_holm: float, sign: float, alpha: float) -> PairResult:
     if pair.ci_family is None or pair.difference is None:
         return replace(pair, p_holm=p_holm)
+    rejected = p_holm < alpha
+    interval = compatible(pair.ci_family, pair.difference, rejected)
     verdict: Verdict = "not distinguishable"
-    rejected = p_holm < settings.alpha
     if rejected:
-        verdict = "better" if pair.difference * settings.sign > 0 else "worse"
-    return replace(
-        pair, p_holm=p_holm, verdict=verdict, ci_family=compatible(pair.ci_family, pair.difference, rejected)
-    )
+        verdict = "better" if pair.difference * sign > 0 else "worse"
+    return replace(pair, p_holm=p_holm, verdict=verdict, ci_family=interval)
 
 
 def _check(rows_by_label: Mapping[str, pd.DataFrame], baseline: str | None, metric: str) -> None:

@@ -5,7 +5,7 @@ The best possible is measured by linking recall and by `reach@h` (see `hopbench.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -15,7 +15,7 @@ from scipy import sparse
 
 from hopbench.eval.metrics.reach import ExpansionFactors, reach
 from hopbench.eval.trials.trial import TrialOutcome
-from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.eval.types import Benchmark
 from hopbench.retrieval.graph.schema import ENTITY, RELATED_TO, GraphTables, entity_id
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.question.entities import question_entities
@@ -23,8 +23,6 @@ from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.text import name_key, split_qualifier
 from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.types import Counters, Triple
-
-Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -47,36 +45,30 @@ def linking_recall(benchmark: Benchmark, index: Index) -> LinkingRecall:
     The gold path's entities are the titles of the gold passages and, where the benchmark has evidence triples, their
     subjects and objects. Recognition never sees gold; the comparison happens here, afterwards.
     """
-    asked = [question for question in benchmark.questions if question.gold]
-    batch, counters = Batch(index, [question.question for question in asked]), Counters()
+    questions = [question for question in benchmark.questions if question.gold]
+    batch, counters = Batch(index, [question.question for question in questions]), Counters()
     reader = linker(batch, counters)
-    linked = question_entities(batch, counters, reader)
-    missed = [
-        question.id
-        for question, entities in zip(asked, linked, strict=True)
-        if not {reader.resolve(name) for name in _gold_names(question, benchmark)} & set(entities)
-    ]
-    return LinkingRecall(len(asked), len(asked) - len(missed), tuple(missed))
+    missed = []
+    for question, entities in zip(questions, question_entities(batch, counters, reader), strict=True):
+        names = [split_qualifier(benchmark.titles.get(passage, ""))[0] for passage in question.gold]
+        evidences = question.metadata.get("evidences")
+        for triple in evidences if isinstance(evidences, list) else []:
+            names += [str(triple[0]), str(triple[-1])]
+        if not {reader.resolve(name) for name in names} & set(entities):
+            missed.append(question.id)
+    return LinkingRecall(len(questions), len(questions) - len(missed), tuple(missed))
 
 
-def _gold_names(question: BenchmarkQuestion, benchmark: Benchmark) -> Iterator[str]:
-    for passage in question.gold:
-        yield split_qualifier(benchmark.titles.get(passage, ""))[0]
-    evidences = question.metadata.get("evidences")
-    for triple in evidences if isinstance(evidences, list) else []:
-        yield from (str(end) for end in (triple[0], triple[-1]))
-
-
-def expansion_factors(index: Index, *, similar: bool = True) -> ExpansionFactors:
-    """Build the graph over passages (chunks of one passage united), sorted by id; without SIMILAR_TO on request."""
+def expansion_factors(index: Index) -> ExpansionFactors:
+    """Build the graph over passages (chunks of one passage united), sorted by id."""
     graph = adjacency(Batch(index, []), Counters())
     of_chunks = [index.passage_of[chunk] for chunk in index.ids]
     passages = {passage: row for row, passage in enumerate(sorted(set(of_chunks)))}
     owner = np.array([passages[passage] for passage in of_chunks], np.int64)
-    mentioned, near = sparse.csr_array(graph.mentions.T), graph.similar if similar else None
+    mentioned, near = sparse.csr_array(graph.mentions.T), graph.similar
     if not np.array_equal(owner, np.arange(len(passages))):  # else each is a chunk, and in the chunks' order
         unite = sparse.csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), (len(passages), len(owner)))
-        mentioned, near = unite @ mentioned, None if near is None else unite @ near @ unite.T
+        mentioned, near = unite @ mentioned, unite @ near @ unite.T
     return ExpansionFactors.make(len(passages), mentioned, graph.related, near)
 
 
@@ -97,10 +89,10 @@ def reach_columns(
     parts = [(number, gold) for (question, _), number in distinct.items() for gold in sets[question]]
     seeds = [[row[p] for p in passages] for _, passages in distinct]
     gold = [[row[p] for p in one if p in row] for _, one in parts]
-    found = pd.DataFrame(reach([seeds[number] for number, _ in parts], gold, factors, hops).columns())
-    lacking = np.array([not all(p in row for p in one) for _, one in parts], dtype=bool)
-    for h in range(hops + 1):  # what the corpus lacks is never reached
-        found[f"reach@{h}"] = found[f"reach@{h}"].where(~lacking, 0.0)
+    all_gold, shares = reach([seeds[number] for number, _ in parts], gold, factors, hops)
+    all_gold[[not all(p in row for p in one) for _, one in parts]] = 0.0  # what the corpus lacks is never reached
+    names = [f"{name}@{h}" for name in ("reach", "reach_share") for h in range(hops + 1)]
+    found = pd.DataFrame(np.hstack([all_gold, shares]), columns=names)
     if len(parts) > len(distinct):  # any set of a question
         found = found.groupby([number for number, _ in parts]).max()
     columns = {}
@@ -130,50 +122,24 @@ class Overlap:
         return self.common / self.expected if self.expected else None
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """Agreement of a graph with reference triples: entities, and related pairs of entities in either direction.
+def agreement(graph: GraphTables, reference: Sequence[Triple]) -> dict[str, Overlap]:
+    """Compare RELATED_TO with the triples: `entities`, and `relations`, pairs of entities in either direction.
 
-    The wording of relations is not compared: two readers rarely choose the same.
+    Names are equal by their words, or as aliases in the graph. The wording of relations is not compared: two readers
+    rarely choose the same. Only entities that some relation names are compared: titles are entities of every graph.
     """
-
-    entities: Overlap
-    relations: Overlap
-
-
-def agreement(graph: GraphTables, reference: Sequence[Triple]) -> Agreement:
-    """Compare RELATED_TO with the triples; names are equal by their words, or as aliases in the graph.
-
-    Only entities that some relation names are compared: titles are entities of every graph.
-    """
-    known = _known_names(graph)
-    expected = {_pair(known, triple.subject, triple.object) for triple in reference}
-    edges = graph.edges[RELATED_TO]
-    predicted = set(zip(edges["source"], edges["target"], strict=True))
-    expected = {pair for pair in expected if pair[0] != pair[1]}
-    return Agreement(_overlap(_ends(predicted), _ends(expected)), _overlap(predicted, expected))
-
-
-def _known_names(graph: GraphTables) -> dict[str, str]:
-    """Map the ids that aliases would have to entity ids."""
-    nodes = graph.nodes[ENTITY]
-    aliases = {
+    nodes, edges = graph.nodes[ENTITY], graph.edges[RELATED_TO]
+    known = {  # the ids that aliases would have, to entity ids
         entity_id(name_key(alias)): entity
         for entity, names in zip(nodes["id"], nodes["aliases"], strict=True)
         for alias in names
-    }
-    return aliases | {entity: entity for entity in nodes["id"]}
-
-
-def _pair(known: dict[str, str], subject: str, thing: str) -> Pair:
-    ids = [entity_id(name_key(name)) for name in (subject, thing)]
-    first, second = sorted(known.get(entity, entity) for entity in ids)
-    return first, second
-
-
-def _ends(pairs: Iterable[Pair]) -> set[str]:
-    return {end for pair in pairs for end in pair}
-
-
-def _overlap(predicted: set[Pair] | set[str], expected: set[Pair] | set[str]) -> Overlap:
-    return Overlap(len(predicted), len(expected), len(predicted & expected))
+    } | {entity: entity for entity in nodes["id"]}
+    expected = set()
+    for triple in reference:
+        ids = [entity_id(name_key(name)) for name in (triple.subject, triple.object)]
+        first, second = sorted(known.get(entity, entity) for entity in ids)
+        if first != second:
+            expected.add((first, second))
+    predicted = set(zip(edges["source"], edges["target"], strict=True))
+    sides = {"entities": (set(chain(*predicted)), set(chain(*expected))), "relations": (predicted, expected)}
+    return {what: Overlap(len(ours), len(theirs), len(ours & theirs)) for what, (ours, theirs) in sides.items()}

@@ -5,14 +5,14 @@ Values are sorted before anything is drawn, so a permutation of the questions gi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import scipy  # its submodules load on first use: scipy.stats takes .5 s
+import scipy  # its submodules load on first use: scipy.stats takes 0.5 s
 
 from hopbench.retrieval.support.arithmetic import summable
 from hopbench.retrieval.support.errors import ParameterError
@@ -82,8 +82,8 @@ def compatible(interval: Interval, difference: float, rejected: bool) -> Interva
     low, high = min(interval.low, difference), max(interval.high, difference)
     if not rejected:
         return Interval(min(low, 0.0), max(high, 0.0))
-    least = 10.0**-DECIMALS
-    return Interval(max(low, least), high) if difference > 0 else Interval(low, min(high, -least))
+    step = 10.0**-DECIMALS
+    return Interval(max(low, step), high) if difference > 0 else Interval(low, min(high, -step))
 
 
 def _bootstrap_means(values: FloatArray, resamples: int, rng: np.random.Generator) -> FloatArray:
@@ -133,16 +133,12 @@ def _random_flips_p(d: FloatArray, resamples: int, rng: np.random.Generator) -> 
     total = magnitude.sum()
     observed = abs(d.sum()) - 1e-9 * total  # what is as extreme but for rounding counts
     extreme = 0
-    for size in _blocks(resamples, len(d)):
+    block = max(1, CELLS // len(d))
+    for size in (min(block, resamples - start) for start in range(0, resamples, block)):
         bits = np.frombuffer(rng.bytes(size * ((len(d) + 7) // 8)), dtype=np.uint8).reshape(size, -1)
         positive = np.unpackbits(bits, axis=1, count=len(d)).astype(float)
         extreme += int((np.abs(2 * (positive @ magnitude) - total) >= observed).sum())
     return (extreme + 1) / (resamples + 1)
-
-
-def _blocks(resamples: int, width: int) -> Iterator[int]:
-    block = max(1, CELLS // width)
-    return (min(block, resamples - start) for start in range(0, resamples, block))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -153,28 +149,23 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """
     p = np.asarray(p_values, dtype=float)
     order = np.argsort(p, kind="stable")
-    steps = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
     adjusted = np.empty_like(p)
-    adjusted[order] = steps
-    return [float(x) for x in adjusted]
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
+    return [float(p) for p in adjusted]
 
 
-def minimum_detectable(
-    differences: Sequence[float] | FloatArray, *, alpha: float = ALPHA, power: float = POWER
-) -> float | None:
-    """The true mean difference that n such pairs would show with the given power: (z₁₋α/₂ + z_power) · sd / √n.
+def minimum_detectable(differences: Sequence[float] | FloatArray, *, alpha: float = ALPHA) -> float | None:
+    """The true mean difference that n such pairs would show four times in five: (z₁₋α/₂ + z_power) · sd / √n.
 
     sd is the sample deviation of the n paired differences (ddof 1); two-sided, before Holm (Card et al., EMNLP 2020;
-    Miller 2024, arXiv 2411.00640). Example: sd .38, n 500 → (1.960 + .842) · .38 / 22.36 = .0476. None where the
+    Miller 2024, arXiv 2411.00640). Example: sd 0.38, n 500 → (1.960 + 0.842) · 0.38 / 22.36 = 0.0476. None where the
     deviation is unknown: fewer than two pairs, or no pair that differs.
     """
     check_settings(1, alpha)
-    if not 0 < power < 1:
-        raise ParameterError(f"power is {power}; choose a value between 0 and 1, such as {POWER}")
     d = clean(differences)
     if len(d) < 2 or np.ptp(d) == 0:
         return None
-    z = NormalDist().inv_cdf(1 - alpha / 2) + NormalDist().inv_cdf(power)
+    z = NormalDist().inv_cdf(1 - alpha / 2) + NormalDist().inv_cdf(POWER)
     return float(z * d.std(ddof=1) / np.sqrt(len(d)))
 
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import json
-import re
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Self
 
-from hopbench.eval.gold import NO_GOLD, Gold
 from hopbench.retrieval.fitted import FittedOn, packed, question_hash, shipped_hashes
+from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage, Question, Source
 
-SHOWN_WARNINGS = 5
 Role = Literal["tune", "report", "user"]
 
 
@@ -38,6 +34,99 @@ class Finding:
 
 MAX_FAILED = 0.05
 """The share of a label's questions that may fail, or go unanswered or unjudged, before the label is incomplete."""
+
+
+class Gold(tuple[str, ...]):
+    """The gold passages of a question, each once: a tuple of the ids of all its sets.
+
+    All passages of any one of the `sets` are full evidence; most questions have one set. `grades` are the judgements of
+    passages, gold or not (0, negative, below the threshold), where they are not all 1; else it is empty.
+    """
+
+    sets: tuple[tuple[str, ...], ...]
+    grades: Mapping[str, int]
+
+    def __new__(cls, passages: Iterable[str] = ()) -> Self:
+        """One set, in which all passages count the same."""
+        made = super().__new__(cls, dict.fromkeys(passages))
+        made.sets = (tuple(made),) if made else ()
+        made.grades = {}
+        return made
+
+    @classmethod
+    def any_of(cls, sets: Sequence[Sequence[str]]) -> Self:
+        """Alternative sets. Raises InputError for an empty one, and for the same one twice."""
+        known: dict[frozenset[str], tuple[str, ...]] = {}
+        for passages in sets:
+            if not passages:
+                raise InputError("holds an empty set: name its passages, or remove it")
+            if frozenset(passages) in known:
+                raise InputError(f"holds the set {list(passages)} twice: name each set once")
+            known[frozenset(passages)] = tuple(dict.fromkeys(passages))
+        made = cls(passage for passages in sets for passage in passages)
+        made.sets = tuple(known.values())
+        return made
+
+    @classmethod
+    def judged(cls, grades: Mapping[str, int], min_grade: int = 1) -> Self:
+        """The passages of a grade of at least `min_grade`, and all grades."""
+        made = cls(passage for passage, grade in grades.items() if grade >= min_grade)
+        made.grades = dict(grades) if set(grades.values()) - {1} else {}
+        return made
+
+    def at_least(self, grade: int) -> Self:
+        """The same judgements with another threshold; passages without a grade have grade 1."""
+        if self.grades:
+            return type(self).judged(self.grades, grade)
+        return self if grade <= 1 else type(self)()
+
+    @property
+    def graded(self) -> bool:
+        """Whether some grade is neither 0 nor 1."""
+        return not {0, 1}.issuperset(self.grades.values())
+
+    @property
+    def gains(self) -> Mapping[str, int]:
+        """Passage → gain, of those judged above 0, gold or not."""
+        return {passage: grade for passage, grade in (self.grades or dict.fromkeys(self, 1)).items() if grade > 0}
+
+    @property
+    def size(self) -> int:
+        """The number of passages in the smallest set; 0 without gold."""
+        return min(map(len, self.sets), default=0)
+
+    def complete_in(self, found: Collection[str]) -> bool:
+        """Whether all passages of some set are found; True without gold."""
+        return not self or any(all(passage in found for passage in one) for one in self.sets)
+
+    def share(self, found: Collection[str]) -> float:
+        """The share of the best set that is found."""
+        return max(sum(passage in found for passage in one) / len(one) for one in self.sets)
+
+    def best_set(self, found: Collection[str]) -> tuple[int, tuple[str, ...]]:
+        """The number (from 1) of the set of which most is found, the first of equal ones, and what it lacks."""
+        lacking = [tuple(passage for passage in one if passage not in found) for one in self.sets]
+        best = min(range(len(lacking)), key=lambda number: len(lacking[number]) / len(self.sets[number]))
+        return best + 1, lacking[best]
+
+    def digest_fields(self) -> list[Any]:
+        """Return what a digest needs in addition to the ids; empty for one set whose grades are all 0 or 1."""
+        if len(self.sets) > 1:
+            return ["sets", sorted(map(sorted, self.sets))]
+        return ["grades", sorted((p, grade) for p, grade in self.grades.items() if grade)] if self.graded else []
+
+    def __eq__(self, other: object) -> bool:
+        """Whether ids, sets and grades are equal; of a plain tuple, the ids."""
+        alike = not isinstance(other, Gold) or (self.sets, self.grades) == (other.sets, other.grades)
+        return alike and tuple.__eq__(self, other) is True
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+
+NO_GOLD = Gold()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,45 +199,17 @@ class Benchmark:
         ]
         return hashlib.sha256("\n".join(sorted(rows)).encode()).hexdigest()
 
-    @property
-    def shown_warnings(self) -> list[str]:
-        """The findings, the first of the warnings with the number of the others, and the gold that the corpus lacks."""
-        more = len(self.warnings) - SHOWN_WARNINGS
-        rest = f"{self.name}: {more:,} more files of the corpus have warnings: `hopbench check-data` lists them"
-        found = [f"{self.name}: {finding}" for finding in self.findings]
-        lacking = [f"{self.name}: {self.missing_gold_words()}"] if self.missing_gold else []
-        return [*found, *self.warnings[:SHOWN_WARNINGS], *([rest] if more > 0 else []), *lacking]
-
     @cached_property
     def missing_gold(self) -> Mapping[str, Sequence[str]]:
         """Gold passages that the corpus lacks, each with the questions that name it; they are never found."""
         from hopbench.retrieval.corpus import ids_of
 
-        lacking = {passage for question in self.questions for passage in question.gold}.difference(
-            ids_of(self.passages)
-        )
+        lacking = {p for question in self.questions for p in question.gold}.difference(ids_of(self.passages))
         named: dict[str, list[str]] = {}
         for question in self.questions if lacking else ():
             for passage in lacking.intersection(question.gold):
                 named.setdefault(passage, []).append(question.id)
         return dict(sorted(named.items()))
-
-    def missing_gold_words(self) -> str:
-        """How many gold passages the corpus lacks, of how many questions, and the first of them."""
-        from hopbench.retrieval.corpus import ids_of
-
-        questions = {question for named in self.missing_gold.values() for question in named}
-        first = list(self.missing_gold.items())[:3]
-        alike = looks_like([passage for passage, _ in first], ids_of(self.passages))
-        shown = [
-            f"{passage!r} (question {named[0]}{'; ' + alike[passage] if passage in alike else ''})"
-            for passage, named in first
-        ]
-        return (
-            f"gold passages that the corpus lacks: {len(self.missing_gold):,}, of {len(questions):,} questions: "
-            f"{', '.join(shown)}{', …' if len(self.missing_gold) > 3 else ''}; they count as never found, "
-            "and --strict refuses them: add the passages or remove the lines"
-        )
 
     @cached_property
     def sources(self) -> Mapping[str, Source]:
@@ -230,56 +291,3 @@ def hashes_of(benchmark: Benchmark) -> dict[str, str]:
 def too_many_failed(failures: int, questions: int) -> bool:
     """Whether more than `MAX_FAILED` of the questions failed: the means of the others are then not to be trusted."""
     return failures > MAX_FAILED * questions
-
-
-# Names that look alike: another Unicode form, HTML entities, another case, a number's zeros.
-_ZEROS = re.compile(r"(?<![\d.])0+(?=\d)")
-_FRACTION = re.compile(r"(?<=\d)\.0+(?!\d)")
-
-
-def plain_title(title: str) -> str:
-    """A title with its HTML entities as characters, in Unicode's composed form, with single spaces."""
-    while "&" in title and (unescaped := html.unescape(title)) != title:
-        title = unescaped
-    return " ".join((title if title.isascii() else unicodedata.normalize("NFC", title)).split())
-
-
-def _visible(text: str) -> str:
-    return "".join(text.split()).translate({ord(mark): None for mark in text if unicodedata.category(mark) == "Cf"})
-
-
-_FOLDS: Mapping[str, Callable[[str], str]] = {
-    "HTML entities": lambda text: plain_title(text) if "&" in text else text,
-    "Unicode form": lambda text: unicodedata.normalize("NFKC", text),
-    "white space": _visible,
-    "case": str.casefold,
-    "a final .0": lambda text: _FRACTION.sub("", text),
-    "leading zeros": lambda text: _ZEROS.sub("", text),
-}
-"""What may differ between names that mean one thing → the text without it."""
-
-
-def _folded(text: str, *, but: str = "") -> str:
-    for name, fold in _FOLDS.items():
-        if name != but:
-            text = fold(text)
-    return text
-
-
-def looks_like(values: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """Of each value that resembles a known one: `'p1' is there, which differs in case`."""
-    wanted: dict[str, list[str]] = {}
-    for value in values:
-        wanted.setdefault(_folded(value), []).append(value)
-    found: dict[str, str] = {}
-    for one in known if wanted else ():
-        for value in wanted.get(_folded(one), ()):
-            if value != one:
-                found.setdefault(value, _difference(value, one))
-    return found
-
-
-def _difference(value: str, known: str) -> str:
-    named = [name for name in _FOLDS if _folded(value, but=name) != _folded(known, but=name)]
-    shown = ascii(known) if "Unicode form" in named else repr(known)
-    return f"{shown} is there, which differs in {' and '.join(named) or 'how it is written'}"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pypdf import PageObject, PdfReader
 from tests.support.documents import QUESTIONS, pdf, write_documents, write_questions
 
-from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.benchmarks import load_benchmark, shown_warnings
 from hopbench.eval.benchmarks.documents import read_documents
 from hopbench.eval.benchmarks.documents.document import PASSAGE_TOKENS, Document, Section, passages_of
 from hopbench.eval.benchmarks.documents.html import read_html
@@ -227,7 +227,7 @@ def test_many_faults_and_files_of_other_kinds_are_counted(tmp_path: Path) -> Non
     (tmp_path / "image.png").write_bytes(b"")
     benchmark = load_benchmark(tmp_path, need_questions=False)
     *left_out, other = benchmark.warnings
-    *shown, more = benchmark.shown_warnings
+    *shown, more = shown_warnings(benchmark)
     assert (8, left_out[:5]) == (len(left_out), shown)
     assert "4 more files of the corpus have warnings: `hopbench check-data` lists them" in more
     assert other.startswith("files of other kinds are not read (1 .docx): a document ends in .md,")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.benchmarks import load_benchmark, shown_warnings
 from hopbench.eval.benchmarks.beir import write_benchmark
 from hopbench.retrieval.support.errors import InputError
 
@@ -118,7 +118,7 @@ def test_gold_that_the_corpus_lacks_is_counted_or_refused(folder: Path) -> None:
     judge(folder, "q1\tp1\t1\nq1\tp9\t1\nq2\tp9\t2\nq2\tp8\t1\nq1\tp7\t0\n")
     loaded = load_benchmark(folder)
     assert {"p8": ["q2"], "p9": ["q1", "q2"]} == loaded.missing_gold
-    (warning,) = loaded.shown_warnings
+    (warning,) = shown_warnings(loaded)
     assert (
         "data: gold passages that the corpus lacks: 2, of 2 questions: 'p8' (question q2), 'p9' (question q1)"
         in warning

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hopbench.eval.benchmarks import load_benchmark, load_triples
-from hopbench.eval.types import looks_like
+from hopbench.eval.benchmarks.fields import looks_like
 from hopbench.retrieval.support.errors import InputError
 
 

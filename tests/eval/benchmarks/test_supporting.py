@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.benchmarks import load_benchmark, shown_warnings
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.support.errors import InputError
 
@@ -64,7 +64,7 @@ def test_a_sentence_beyond_its_paragraph_is_a_finding_and_the_paragraph_stays_go
     assert ["It lies in Norhaven."] == gold(benchmark)
     assert (finding.what, finding.count) == ("supporting facts name a sentence beyond their paragraph", 1)
     assert finding.examples == (f"'Yard' (record 1), sentence {sentence} of 1",)
-    assert benchmark.shown_warnings[0].startswith(f"dev: {finding.what}: 1 (such as 'Yard' (record 1), sentence")
+    assert shown_warnings(benchmark)[0].startswith(f"dev: {finding.what}: 1 (such as 'Yard' (record 1), sentence")
 
 
 def test_where_no_paragraph_has_the_sentence_the_first_stays_gold(tmp_path: Path) -> None:

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hopbench.eval.gold import Gold
 from hopbench.eval.metrics import score, summarise
-from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
+from hopbench.eval.types import Benchmark, BenchmarkQuestion, Gold, PassageRanking
 from hopbench.retrieval.types import Passage
 
 CORPUS = tuple(Passage(f"p{n}", f"title {n // 2}", f"text number {n}") for n in range(16))

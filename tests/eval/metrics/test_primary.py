@@ -19,7 +19,7 @@ from hopbench.eval.metrics import (
     summarise,
 )
 from hopbench.eval.report.charts import pareto
-from hopbench.eval.runs.evaluate import Plan, _compared
+from hopbench.eval.runs.evaluate import Plan, best_compared
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
 from hopbench.flows.nights.verdict import _best
 from hopbench.retrieval.types import Passage
@@ -56,11 +56,9 @@ def test_what_is_lacking_is_said_with_the_remedy() -> None:
         assert part in lacking(None)
 
 
-def test_files_say_their_primary_metric_and_old_ones_are_read_by_what_they_measured() -> None:
-    entry = {"metrics": {"has_answer@10": 0.5, "reach_share@0": 0.1}}
-    assert primary_of({"benchmark": {"primary_metric": None}, "strategies": {"a": entry}}) is None
-    assert "has_answer@10" == primary_of({"benchmark": {}, "strategies": {"a": entry}})
-    assert primary_of({"benchmark": {}, "strategies": {"a": {"metrics": {"reach_share@0": 0.1}}}}) is None
+def test_files_name_their_primary_metric() -> None:
+    assert primary_of({"benchmark": {"primary_metric": None}}) is None
+    assert "has_answer@10" == primary_of({"benchmark": {"primary_metric": "has_answer@10"}})
 
 
 def evaluated(found: dict[str, int]) -> tuple[Any, dict[str, Any], dict[str, Any]]:
@@ -79,7 +77,7 @@ def evaluated(found: dict[str, int]) -> tuple[Any, dict[str, Any], dict[str, Any
 
 def test_answers_without_gold_are_compared_by_has_answer_at_10() -> None:
     plan, rows, summaries = evaluated({"bm25": 0, "vector": 1, "pagerank": 8})
-    comparison = _compared(plan, rows, summaries)
+    comparison = best_compared(plan, rows, summaries)
     assert comparison is not None
     assert ("has_answer@10", "vector") == (comparison.metric, comparison.baseline)
     pair = comparison.pair("pagerank")

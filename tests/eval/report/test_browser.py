@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.support.browser import headless
 
-from hopbench.eval.gold import Gold
 from hopbench.eval.report import ReportData, write_report
 from hopbench.eval.report._questions import packed_details
+from hopbench.eval.types import Gold
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome

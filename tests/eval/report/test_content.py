@@ -16,13 +16,12 @@ from typing import Any
 import pytest
 
 from hopbench.eval.explain import Quote, quote
-from hopbench.eval.gold import Gold
 from hopbench.eval.report import ReportData, read_run, write_details, write_report
 from hopbench.eval.report._questions import BATCH, BRIEF_TOP, Batch, found, packed_details, question_index
 from hopbench.eval.report._tables import breakdowns, ceiling, failures, filled, observations, reach
 from hopbench.eval.report.charts import figures, pareto
 from hopbench.eval.report.summary import conclusion, percent, points
-from hopbench.eval.types import BenchmarkQuestion
+from hopbench.eval.types import BenchmarkQuestion, Gold
 from hopbench.retrieval.support.errors import IncompleteError, InputError
 
 MakeReport = Callable[..., ReportData]

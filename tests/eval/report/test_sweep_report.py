@@ -16,9 +16,8 @@ from tests.support.sweeps import write_benchmark, write_sweep
 
 from hopbench.eval.sweep.plan import read_sweep
 from hopbench.eval.sweep.report import SweepReport, front, write_sweep_report
-from hopbench.eval.sweep.results import Cell, Result, ranked, selection
+from hopbench.eval.sweep.results import Cell, Result, best_yaml, ranked, selection
 from hopbench.eval.sweep.space import Candidate
-from hopbench.eval.sweep.winner import best_yaml
 from hopbench.eval.trials.ledger import TrialRecord
 
 if TYPE_CHECKING:

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hopbench.eval.runs.targets import Target, check_targets, parse_targets, refuse_unmeasured, targets_entry
+from hopbench.eval.runs.targets import (
+    Target,
+    TargetResult,
+    check_targets,
+    parse_targets,
+    refuse_unmeasured,
+    targets_entry,
+)
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
@@ -39,8 +46,8 @@ def test_an_unknown_metric_gets_a_suggestion() -> None:
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
 def test_a_limit_is_kept_as_the_sign_says(value: float, limit: float) -> None:
-    kept = {op: Target("recall@5", op, limit).kept_by(value) for op in (">=", "<=", ">", "<")}
-    assert {">=": value >= limit, "<=": value <= limit, ">": value > limit, "<": value < limit} == kept
+    met = {op: TargetResult(Target("recall@5", op, limit), "bm25", value).passed for op in (">=", "<=", ">", "<")}
+    assert {">=": value >= limit, "<=": value <= limit, ">": value > limit, "<": value < limit} == met
 
 
 def test_every_label_is_checked_unless_one_is_named_and_what_was_not_measured_fails() -> None:

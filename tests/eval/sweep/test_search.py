@@ -12,7 +12,7 @@ import pytest
 from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 from tests.support.sweeps import write_benchmark, write_sweep
 
-from hopbench.eval.sweep.context import first_drawn
+from hopbench.eval.sweep.context import sampled
 from hopbench.eval.sweep.file import Objective
 from hopbench.eval.sweep.plan import SweepPlan, read_sweep
 from hopbench.eval.sweep.report import front, responses
@@ -187,7 +187,7 @@ def test_a_larger_round_contains_the_questions_of_the_smaller(tiny: Path) -> Non
     from hopbench.eval.benchmarks import load_benchmark
 
     benchmark = load_benchmark(tiny / "tiny")
-    small, large = ({q.id for q in first_drawn(benchmark, count, 3).questions} for count in (2, 4))
+    small, large = ({q.id for q in sampled(benchmark, count, 3, nested=True).questions} for count in (2, 4))
     assert small < large
 
 

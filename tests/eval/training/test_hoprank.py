@@ -17,13 +17,12 @@ import pytest
 from scipy.optimize import approx_fprime
 from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 
-from hopbench.eval.gold import Gold
 from hopbench.eval.training.boosting import Boosting, fit_trees
 from hopbench.eval.training.examples import TrainingExample, balance, training_examples
-from hopbench.eval.training.fitting import RankedLists, ScoreLoss, _ranking_loss, fit_logistic, fit_ranking
+from hopbench.eval.training.fitting import RankedLists, fit_logistic, fit_ranking, ranking_loss, score_loss
 from hopbench.eval.training.held_out import HeldOut, cross_validated, figures_of, left_out, table_of
 from hopbench.eval.training.trainer import NEVER, SECOND_TREES, Trainer, groups, spelled_out
-from hopbench.eval.types import Benchmark, BenchmarkQuestion
+from hopbench.eval.types import Benchmark, BenchmarkQuestion, Gold
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.edges import KINDS
@@ -65,7 +64,7 @@ def test_the_ranking_loss_by_hand() -> None:
     gold = np.array([True, False, False, False, False, True])
     lists = RankedLists(features, gold, np.array([0, 3, 5]), np.array([1.0, 3.0, 1.0]))
 
-    value, _ = _ranking_loss(features, lists)(np.ones(1))
+    value, _ = ranking_loss(features, lists, 0.0)(np.ones(1))
 
     assert math.log1p(math.exp(math.log(2) - 1)) / 5 == pytest.approx(value)
 
@@ -73,7 +72,7 @@ def test_the_ranking_loss_by_hand() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_ranking_loss_has_this_gradient(seed: int) -> None:
     lists = random_lists(seed)
-    loss = _ranking_loss(lists.features, lists)
+    loss = ranking_loss(lists.features, lists, 0.0)
     at = np.random.default_rng(seed + 100).normal(size=3)
 
     assert approx_fprime(at, lambda w: loss(w)[0]).tolist() == pytest.approx(loss(at)[1].tolist(), abs=1e-5)
@@ -141,7 +140,7 @@ def test_trees_lower_the_loss_of_questions_that_they_were_grown_on() -> None:
 
     trees = fit_trees(lists, ("a", "b"), Boosting(rounds=60, least_rows=5, columns=1.0, share=1.0))
 
-    loss = ScoreLoss(lists)
+    loss = score_loss(lists)
     assert loss(trees.value(features))[0] < 0.5 * loss(np.zeros(400))[0]
     half = fit_trees(lists, ("a", "b"), Boosting(rounds=60, least_rows=5, columns=1.0, share=0.5))
     assert (trees.value(features) / 2).tolist() == half.value(features).tolist()
@@ -210,7 +209,7 @@ def test_where_nothing_can_be_split_no_tree_grows(group: Sequence[TrainingExampl
 def test_the_curvature_is_that_of_the_slope(seed: int) -> None:
     """Of one question with one gold passage the loss is softplus(logsumexp − z): its second derivatives by hand."""
     gold = np.array([True, False, False])
-    loss = ScoreLoss(RankedLists(np.zeros((3, 1)), gold, np.array([0]), np.ones(1)))
+    loss = score_loss(RankedLists(np.zeros((3, 1)), gold, np.array([0]), np.ones(1)))
     at = np.random.default_rng(seed).normal(size=3)
 
     for place in range(3):

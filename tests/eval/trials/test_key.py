@@ -69,17 +69,20 @@ def test_strategies_questions_and_graphs_make_different_trials(index: Index) -> 
 def test_weights_decide_the_code_of_a_result_but_not_of_a_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, weights = tmp_path / "code.py", tmp_path / "weights.json"
-    code.write_text("1", encoding="utf-8")
+    weights = tmp_path / "retrieval" / "weights.json"
+    for file in (tmp_path / "eval" / "trials" / "trial.py", weights.with_name("code.py")):
+        file.parent.mkdir(parents=True)
+        file.write_text("1", encoding="utf-8")
     monkeypatch.setattr(key, "_ROOT", tmp_path)
-    monkeypatch.setattr(key, "_sources", lambda: [code, weights])
 
     def versions(learned: str) -> tuple[str, str]:
         weights.write_text(learned, encoding="utf-8")
+        key.source_digests.cache_clear()
         key.code_version.cache_clear()
         return key.code_version(), key.code_version(weights=False)
 
     (first, trained), (second, again) = versions("{}"), versions("[]")
+    key.source_digests.cache_clear()
     key.code_version.cache_clear()
 
     assert (True, trained) == (first != second, again)

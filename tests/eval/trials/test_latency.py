@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 from threadpoolctl import threadpool_info
 
 from hopbench.eval.trials import latency as module
-from hopbench.eval.trials.latency import YARDSTICK_VERSION, Clock, measure_paced, pace, reference, yardsticks
+from hopbench.eval.trials.latency import YARDSTICK_VERSION, Timer, clock, measure_paced, pace, reference, yardsticks
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.baselines import BM25
 from hopbench.retrieval.strategies.registry import make
@@ -40,8 +42,9 @@ def test_time_spent_waiting_for_a_processor_is_not_a_calls_own(tmp_path: Path, m
     waits.write_text("100 5000000 1\n")
     seconds = iter([1.0, 1.010])
     monkeypatch.setattr(module.time, "perf_counter", lambda: next(seconds))
-    with Clock(str(waits)) as clock:
-        wall, own = clock.time(lambda: waits.write_text("100 12000000 2\n"))  # 7 ms more on the queue
+    monkeypatch.setattr(module, "WAITS", waits)
+    with clock() as (timed, _):
+        wall, own = timed(lambda: waits.write_text("100 12000000 2\n"))  # 7 ms more on the queue
 
     assert (10.0, 3.0) == (round(wall, 6), round(own, 6))
 
@@ -51,11 +54,16 @@ def test_where_waits_are_not_measured_the_yardstick_is_as_long_as_a_call(
 ) -> None:
     ran: list[int] = []
     walls = iter([6.0])  # of the first call; whatever comes then takes 2 ms
-    monkeypatch.setattr(module, "WAITS", "/nowhere")
+    monkeypatch.setattr(module, "WAITS", Path("/nowhere"))
     monkeypatch.setattr(module, "yardsticks", lambda _: {"yardstick": lambda: ran.append(1)})
-    monkeypatch.setattr(Clock, "time", lambda _, call: (call(), (next(walls, 2.0), 2.0))[1])
-    with Clock() as clock:
-        assert not clock.measures_waits
+    with clock() as (_, measures_waits):
+        assert not measures_waits
+
+    @contextmanager
+    def slow() -> Iterator[tuple[Timer, bool]]:
+        yield (lambda call: (call(), (next(walls, 2.0), 2.0))[1]), False
+
+    monkeypatch.setattr(module, "clock", slow)
     measure_paced(make("bm25"), index, ASKED[:2])
 
     assert 1 + 3 * 3 == len(ran)  # once to see how long it takes, then 6 ms / 2 ms times after each of 3 calls

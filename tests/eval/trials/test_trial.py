@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,13 +13,12 @@ import numpy as np
 import pytest
 from tests.support.graphs import ASKED, WORLD, CountingStore, built_index, plan_of
 
-from hopbench.eval.gold import Gold
 from hopbench.eval.graph_quality import expansion_factors, reach_columns
 from hopbench.eval.runs.evaluate import Plan
 from hopbench.eval.trials import trial as module
 from hopbench.eval.trials.latency import measure_latency
 from hopbench.eval.trials.trial import batches, prepare, run_trial, to_passages
-from hopbench.eval.types import Benchmark, BenchmarkQuestion, PassageRanking
+from hopbench.eval.types import Benchmark, BenchmarkQuestion, Gold, PassageRanking
 from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.fusion import Scored
@@ -214,7 +213,7 @@ def test_reach_counts_the_steps_of_the_graph_from_the_seeds(index: Index) -> Non
     outcome = run_trial("s", Stumbling(word="?!"), [Batch(index, ASKED[:3])], Budget())
     known = benchmark(("p01", "p02"), ("p03",), ("p11",))
 
-    found = reach_columns({"s": outcome}, known, expansion_factors(index, similar=False))["s"]
+    found = reach_columns({"s": outcome}, known, replace(expansion_factors(index), similar=None))["s"]
 
     assert [1.0, 1.0, 0.0] == found["reach@2"].tolist()
     assert found["reach_share@2"].between(0, 1).all()
@@ -225,7 +224,7 @@ def test_reach_takes_any_gold_set_and_never_what_the_corpus_lacks(index: Index) 
     golds = Gold.any_of([["p11"], ["p01", "p02"]]), Gold.any_of([["p11"], ["p03", "gone"]]), Gold(["gone"]), Gold()
     known = benchmark(*golds)
 
-    found = reach_columns({"s": outcome}, known, expansion_factors(index, similar=False))["s"]
+    found = reach_columns({"s": outcome}, known, replace(expansion_factors(index), similar=None))["s"]
 
     assert [1.0, 0.0, 0.0] == found["reach@2"].tolist()[:3]
     assert np.isnan(found["reach@2"].tolist()[3])

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from tests.support.places import ROOT
 
-from hopbench.eval.trials.trial import TrialOutcome, UnitOutcome, merged
+from hopbench.eval.trials.trial import TrialOutcome, merged
 from hopbench.eval.trials.unfinished import Unfinished
 from hopbench.eval.types import PassageRanking
 from hopbench.retrieval.types import Counters, Hit, Step
@@ -57,16 +57,16 @@ def outcome() -> TrialOutcome:
 def test_an_outcome_comes_back_equal_to_the_bit(tmp_path: Path) -> None:
     kept, whole = Unfinished(tmp_path / "kept"), outcome()
     kept.put("one", whole)
-    kept.put_unit("part", UnitOutcome(whole, 0.7))
+    kept.put("part", replace(whole, shared_seconds=0.7))
     found = kept.get("one")
     assert found is not None
-    assert (whole, UnitOutcome(whole, 0.7)) == (found, kept.get_unit("part"))
+    assert (whole, replace(whole, shared_seconds=0.7)) == (found, kept.get("part"))
     assert repr(whole) == repr(found)  # -0.0, types of numbers, the order of keys
-    assert (None, None, None) == (kept.get("part"), kept.get_unit("one"), kept.get("none"))
+    assert kept.get("none") is None
 
 
 def test_what_units_did_once_is_added_up() -> None:
-    parts = [UnitOutcome(replace(outcome(), once_seconds=seconds), 0.0) for seconds in (0.5, 0.25)]
+    parts = [replace(outcome(), once_seconds=seconds) for seconds in (0.5, 0.25)]
 
     assert 0.75 == merged(parts).once_seconds
 

@@ -16,7 +16,7 @@ import pytest
 from tests.flows.cli.conftest import write_benchmark
 from tests.support.trials import trials_of
 
-from hopbench.eval.trials.trial import TrialOutcome, Unit, UnitOutcome, merged, shared_seconds
+from hopbench.eval.trials.trial import TrialOutcome, Unit, merged, shared_seconds
 from hopbench.eval.trials.unfinished import Unfinished
 from hopbench.eval.types import PassageRanking
 from hopbench.flows.orchestration.task_pool import Failed, TaskPool
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 LABELS = "bm25,graph_expansion,pagerank"
 
 
-def part(number: int, *questions: str) -> UnitOutcome:
+def part(number: int, *questions: str) -> TrialOutcome:
     rankings = {question: PassageRanking(question, (f"p{number}",)) for question in questions}
-    outcome = TrialOutcome("bm25", "bm25", {}, rankings, counters=Counters(round_trips=1), seconds=0.5)
-    return UnitOutcome(outcome, 0.25)
+    counters = Counters(round_trips=1)
+    return TrialOutcome("bm25", "bm25", {}, rankings, counters=counters, seconds=0.5, shared_seconds=0.25)
 
 
 def test_units_are_put_together_in_the_order_of_their_batches() -> None:

@@ -12,7 +12,7 @@ from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 from tests.support.llm_servers.scripted import Body, ScriptedServer
 
 from hopbench.eval.answering.estimate import summary_line
-from hopbench.eval.trials.trial import Unit, batches, merged, run_trial, run_unit
+from hopbench.eval.trials.trial import batches, merged, run_trial, run_unit
 from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import INDEX_VALUES, Index, Memo, Services
 from hopbench.retrieval.llm import LLM, CallLedger, Endpoint, Settings
@@ -150,7 +150,7 @@ def test_a_trial_pays_for_summaries_once_in_however_many_batches_and_whenever_it
     for _ in range(2):  # again on the same index, as a sweep's repeats are
         parts = batches(index, ASKED, 2)
         assert len(parts) > 1
-        units = [run_unit(Unit(n, "x"), DualLevel(), part, Budget()) for n, part in enumerate(parts)]
+        units = [run_unit("x", DualLevel(), part, Budget()) for part in parts]
         for counters in (run_trial("x", DualLevel(), parts, Budget()).counters, merged(units).counters):
             assert (whole.llm_calls, whole.tokens) == (counters.llm_calls, counters.tokens)
 

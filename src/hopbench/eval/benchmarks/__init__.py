@@ -1,3 +1,4 @@
+from hopbench.eval.benchmarks.fields import shown_warnings
 from hopbench.eval.benchmarks.loader import (
     FORMATS,
     ShippedBenchmark,
@@ -18,4 +19,5 @@ __all__ = [
     "load_run",
     "load_triples",
     "shipped_benchmarks",
+    "shown_warnings",
 ]

@@ -14,13 +14,13 @@ from hopbench.eval.benchmarks.fields import (
     content_id,
     kind,
     list_field,
+    plain_title,
     record_id,
     refuse_unknown,
     remark,
     required,
     text_value,
 )
-from hopbench.eval.types import plain_title
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
-from unicodedata import category
+from unicodedata import category, normalize
 
-from hopbench.eval.types import Finding, looks_like
+from hopbench.eval.types import Benchmark, Finding
 from hopbench.retrieval.support.errors import InputError
 
 Record = dict[str, Any]
+SHOWN_WARNINGS = 5
 
 
 class Place(NamedTuple):
@@ -170,3 +173,78 @@ def remark(what: str, examples: Sequence[str], remedy: str) -> None:
     found = _FOUND.get()
     if examples and found is not None:
         found.append(Finding(what, len(examples), tuple(examples[:SHOWN]), remedy))
+
+
+# Names that look alike: another Unicode form, HTML entities, another case, a number's zeros.
+_ZEROS = re.compile(r"(?<![\d.])0+(?=\d)")
+_FRACTION = re.compile(r"(?<=\d)\.0+(?!\d)")
+
+
+def plain_title(title: str) -> str:
+    """A title with its HTML entities as characters, in Unicode's composed form, with single spaces."""
+    while "&" in title and (unescaped := html.unescape(title)) != title:
+        title = unescaped
+    return " ".join((title if title.isascii() else normalize("NFC", title)).split())
+
+
+_FOLDS: Mapping[str, Callable[[str], str]] = {
+    "HTML entities": lambda text: plain_title(text) if "&" in text else text,
+    "Unicode form": lambda text: normalize("NFKC", text),
+    "white space": lambda text: "".join(mark for mark in text if not mark.isspace() and category(mark) != "Cf"),
+    "case": str.casefold,
+    "a final .0": lambda text: _FRACTION.sub("", text),
+    "leading zeros": lambda text: _ZEROS.sub("", text),
+}
+"""What may differ between names that mean one thing → the text without it."""
+
+
+def _folded(text: str, *, but: str = "") -> str:
+    for name, fold in _FOLDS.items():
+        if name != but:
+            text = fold(text)
+    return text
+
+
+def looks_like(values: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """Describe for each value that resembles a known one how they differ: `'p1' is there, which differs in case`."""
+    wanted: dict[str, list[str]] = {}
+    for value in values:
+        wanted.setdefault(_folded(value), []).append(value)
+    found: dict[str, str] = {}
+    for one in known if wanted else ():
+        for value in wanted.get(_folded(one), ()):
+            if value != one and value not in found:
+                named = [name for name in _FOLDS if _folded(value, but=name) != _folded(one, but=name)]
+                shown = ascii(one) if "Unicode form" in named else repr(one)
+                found[value] = f"{shown} is there, which differs in {' and '.join(named) or 'how it is written'}"
+    return found
+
+
+def missing_gold_warning(benchmark: Benchmark) -> str:
+    """State how many gold passages the corpus lacks, of how many questions, and the first of them; empty for none."""
+    if not benchmark.missing_gold:
+        return ""
+    from hopbench.retrieval.corpus import ids_of  # loads numpy
+
+    questions = {question for named in benchmark.missing_gold.values() for question in named}
+    first = list(benchmark.missing_gold.items())[:SHOWN]
+    alike = looks_like([passage for passage, _ in first], ids_of(benchmark.passages))
+    shown = [
+        f"{passage!r} (question {named[0]}{'; ' + alike[passage] if passage in alike else ''})"
+        for passage, named in first
+    ]
+    return (
+        f"gold passages that the corpus lacks: {len(benchmark.missing_gold):,}, of {len(questions):,} questions: "
+        f"{', '.join(shown)}{', …' if len(benchmark.missing_gold) > SHOWN else ''}; they count as never found, "
+        "and --strict refuses them: add the passages or remove the lines"
+    )
+
+
+def shown_warnings(benchmark: Benchmark) -> list[str]:
+    """List the findings, the first of the warnings with the number of the others, and gold that the corpus lacks."""
+    name, more = benchmark.name, len(benchmark.warnings) - SHOWN_WARNINGS
+    lines = [f"{name}: {finding}" for finding in benchmark.findings] + list(benchmark.warnings[:SHOWN_WARNINGS])
+    if more > 0:
+        lines.append(f"{name}: {more:,} more files of the corpus have warnings: `hopbench check-data` lists them")
+    missing = missing_gold_warning(benchmark)
+    return [*lines, f"{name}: {missing}"] if missing else lines

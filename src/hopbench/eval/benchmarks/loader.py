@@ -18,7 +18,7 @@ from hopbench.eval.benchmarks.beir import (
     role_of,
 )
 from hopbench.eval.benchmarks.documents import holds_documents, read_documents
-from hopbench.eval.benchmarks.fields import collected, remark
+from hopbench.eval.benchmarks.fields import collected, missing_gold_warning, remark
 from hopbench.eval.benchmarks.files import GZIP
 from hopbench.eval.benchmarks.formats import BUILT_IN, detect, loaders
 from hopbench.eval.benchmarks.hub import load_hub, parts_of, read_parts
@@ -118,8 +118,8 @@ def load_benchmark(
         if blank := blank_ids(benchmark.passages):
             remark("passages have neither title nor text", blank, "give them text, or remove them and their gold")
     benchmark = benchmark if min_grade == 1 else _with_grade(benchmark, min_grade)
-    if strict and benchmark.missing_gold:
-        raise InputError(f"{benchmark.folder or benchmark.name}: {benchmark.missing_gold_words()}")
+    if strict and (missing := missing_gold_warning(benchmark)):
+        raise InputError(f"{benchmark.folder or benchmark.name}: {missing}")
     return replace(benchmark, questions=benchmark.questions[:limit], findings=tuple(findings))
 
 

@@ -22,6 +22,7 @@ from hopbench.eval.benchmarks.fields import (
     id_value,
     kind,
     list_field,
+    plain_title,
     refuse_repeated,
     refuse_unknown,
     remark,
@@ -32,7 +33,7 @@ from hopbench.eval.benchmarks.files import Pairs, read_json
 from hopbench.eval.benchmarks.formats import read_2wiki, read_hotpotqa, read_musique
 from hopbench.eval.benchmarks.questions import keep_judged, make_question, read_query_rows, read_questions
 from hopbench.eval.benchmarks.records import read_records
-from hopbench.eval.types import BenchmarkQuestion, plain_title
+from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage
 

@@ -24,8 +24,7 @@ from hopbench.eval.benchmarks.fields import (
 )
 from hopbench.eval.benchmarks.files import read_lines
 from hopbench.eval.benchmarks.records import GOLD_SPLITS, chosen_split, read_records, rows_of, splits_of
-from hopbench.eval.gold import NO_GOLD, Gold
-from hopbench.eval.types import BenchmarkQuestion
+from hopbench.eval.types import NO_GOLD, BenchmarkQuestion, Gold
 from hopbench.retrieval.corpus import ids_of
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage

@@ -7,7 +7,6 @@ from hopbench.eval.metrics.registry import (
     ADD_GOLD,
     PRIMARY,
     all_metrics,
-    asked_metrics,
     best_value,
     catalogue,
     get_metric,
@@ -20,11 +19,12 @@ from hopbench.eval.metrics.registry import (
     ragas_metrics,
     rank_key,
     register,
+    requested_metrics,
     sign_of,
     worst_of,
 )
 from hopbench.eval.metrics.scoring import Summary, measured_shares, score, summarise, with_coverage
-from hopbench.eval.metrics.shown import SHOWN, View, added_names, shown_in, shown_metrics
+from hopbench.eval.metrics.shown import SHOWN, View, shown_in, shown_metrics
 
 __all__ = [
     "ADD_ANSWERS",
@@ -37,9 +37,7 @@ __all__ = [
     "MetricFamily",
     "Summary",
     "View",
-    "added_names",
     "all_metrics",
-    "asked_metrics",
     "best_value",
     "catalogue",
     "get_metric",
@@ -54,6 +52,7 @@ __all__ = [
     "ragas_metrics",
     "rank_key",
     "register",
+    "requested_metrics",
     "score",
     "shown_in",
     "shown_metrics",

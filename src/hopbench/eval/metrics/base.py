@@ -20,8 +20,7 @@ T = TypeVar("T")
 CUTOFFS = (2, 5, 10, 20)
 """The k of `recall@k` and `all_gold@k`."""
 
-NDCG = "nDCG@10"
-IR_MEASURES = (*(f"R@{k}" for k in CUTOFFS), NDCG, "RR")
+IR_MEASURES = (*(f"R@{k}" for k in CUTOFFS), "nDCG@10", "RR")
 """Measures computed by ir_measures, in its notation, in one pass over the rankings."""
 
 CONTEXT_PASSAGES = 5
@@ -50,11 +49,6 @@ class GoldFacts:
         return self.passages - self.missing
 
 
-def perfect(_: GoldFacts) -> float:
-    """The ceiling of a metric that a perfect ranking always brings to 1."""
-    return 1.0
-
-
 @dataclass(frozen=True, slots=True)
 class Metric:
     """One number per question.
@@ -64,6 +58,9 @@ class Metric:
     fills `ranking`, and `ragas` on request. `ceiling` is the best value that any ranking can reach, `worst`
     what a failed question counts in the zero-filled mean: 1 where less is better, so that a failure never helps. Of
     what it needs, `answers` are those that a text can contain, a `reference` is any answer, yes and no included.
+
+    Example:
+        >>> Metric("hit@1", "the first passage is gold", "ours", ("gold",), lambda batch: np.ceil(batch.recall(1)))
     """
 
     name: str
@@ -71,7 +68,7 @@ class Metric:
     citation: str
     needs: tuple[Need, ...]
     compute: Callable[[Batch], FloatArray] | None = None
-    ceiling: Callable[[GoldFacts], float] = perfect
+    ceiling: Callable[[GoldFacts], float] = lambda gold: 1.0
     higher_is_better: bool = True
     group: Group = "ranking"
     worst: float = 0.0
@@ -95,6 +92,9 @@ class MetricFamily:
     """Metrics that differ in their cut-off, `NAME@k`: `at` makes the one of a k in 1..`largest`.
 
     Those of `cutoffs` run by default; any other is measured on request (`--metric NAME@k`).
+
+    Example:
+        >>> MetricFamily("recall", recall_at, cutoffs=(5, 10))
     """
 
     name: str
@@ -103,7 +103,7 @@ class MetricFamily:
     largest: int = 100
 
     def metric(self, k: int) -> Metric:
-        """The metric of a cut-off. Raises InputError where the family has none, or gives it another name."""
+        """Make the metric of a cut-off. Raises InputError where the family has none, or gives it another name."""
         if not 1 <= k <= self.largest:
             raise InputError(f"metric {self.name}@{k}: the cut-off is outside 1..{self.largest}")
         made = self.at(k)
@@ -127,13 +127,13 @@ class Batch:
     _shared: dict[str, object] = field(default_factory=dict, init=False)
 
     def once(self, name: str, compute: Callable[[Batch], T]) -> T:
-        """What `compute` returns for this batch; a second call with the same name returns the same object."""
+        """Return what `compute` returns for this batch; a second call with the same name returns the same object."""
         if name not in self._shared:
             self._shared[name] = compute(self)
         return cast("T", self._shared[name])
 
     def content(self, passage_id: str) -> str:
-        """A passage's title and text in one string; nothing of a passage that the corpus lacks."""
+        """Join a passage's title and text; nothing of a passage that the corpus lacks."""
         passage = self.benchmark.by_id.get(passage_id)
         if passage is None:
             return ""
@@ -146,11 +146,16 @@ class Batch:
 
     @cached_property
     def gold_sets(self) -> Sequence[tuple[int, tuple[str, ...]]]:
-        """All gold sets, each with the number of its question in the batch."""
+        """All gold sets, each with the position of its question in the batch."""
         return [(row, passages) for row, question in enumerate(self.questions) for passages in question.gold.sets]
 
+    @cached_property
+    def answers(self) -> Sequence[tuple[str, ...]]:
+        """Match tokens of each question's answers; empty where text cannot show the answer (yes/no, none given)."""
+        return [scorable_answers(q.answers) for q in self.questions]
+
     def best(self, values: Sequence[float] | FloatArray) -> FloatArray:
-        """Each question's best of the values of its gold sets, which are in the order of `gold_sets`; NaN without."""
+        """Take each question's best of the values of its gold sets, in the order of `gold_sets`; NaN without gold."""
         best = np.full(len(self.questions), np.nan)
         np.fmax.at(best, [row for row, _ in self.gold_sets], np.asarray(values, np.float64))
         return best
@@ -163,42 +168,34 @@ class Batch:
         return self.best([len(top[row].intersection(gold)) / len(gold) for row, gold in self.gold_sets])
 
     @cached_property
-    def answers(self) -> Sequence[tuple[str, ...]]:
-        """Match tokens of each question's answers; empty where text cannot show the answer (yes/no, none given)."""
-        return [scorable_answers(q.answers) for q in self.questions]
-
-    @cached_property
     def ir(self) -> Mapping[str, FloatArray]:
         """IR_MEASURES → values by ir_measures (trec_eval), of each question's best gold set; NaN without gold."""
-        found = {name: self.best(values) for name, values in _measured(self, IR_MEASURES, _binary(self)).items()}
+        binary = {str(n): dict.fromkeys(passages, 1) for n, (_, passages) in enumerate(self.gold_sets)}
+        found = {name: self.best(values) for name, values in self._trec_eval(IR_MEASURES, binary).items()}
         graded = {
             str(n): q.gold.gains for n, (row, _) in enumerate(self.gold_sets) if (q := self.questions[row]).gold.graded
         }
         if graded:  # grades decide the gain; which passages are gold, the threshold
-            rows = [self.gold_sets[int(n)][0] for n in graded]
-            found[NDCG][rows] = _measured(self, (NDCG,), graded)[NDCG][list(map(int, graded))]
+            chosen = list(map(int, graded))
+            values = self._trec_eval(("nDCG@10",), graded)["nDCG@10"]
+            found["nDCG@10"][[self.gold_sets[n][0] for n in chosen]] = values[chosen]
         return found
 
+    def _trec_eval(self, names: Sequence[str], gains: Mapping[str, Mapping[str, int]]) -> dict[str, FloatArray]:
+        """Measure → values of the gold sets whose positions (as text) `gains` has, with their passages' gains."""
+        import ir_measures  # takes 0.2 s, which `hopbench strategies` does not need
 
-def _binary(batch: Batch) -> dict[str, dict[str, int]]:
-    return {str(n): dict.fromkeys(passages, 1) for n, (_, passages) in enumerate(batch.gold_sets)}
-
-
-def _measured(batch: Batch, names: Sequence[str], judged: Mapping[str, Mapping[str, int]]) -> dict[str, FloatArray]:
-    """Measure → values by ir_measures for the gold sets whose numbers `judged` has, with their passages' gains."""
-    import ir_measures  # takes 0.2 s, which `hopbench strategies` does not need
-
-    values = {name: np.full(len(batch.gold_sets), np.nan) for name in names}
-    if not judged:
+        values = {name: np.full(len(self.gold_sets), np.nan) for name in names}
+        if not gains:
+            return values
+        # trec_eval sorts by score and breaks ties by id; the negated rank keeps the ranking's own total order.
+        ranks = [-float(i) for i in range(max((len(r.ranked_ids) for r in self.rankings), default=0))]
+        scored = [dict(zip(one.ranked_ids, ranks, strict=False)) for one in self.rankings]
+        run = {n: scored[self.gold_sets[int(n)][0]] for n in gains}
+        measures = {name: ir_measures.parse_measure(name) for name in names}
+        name_of = {id(measure): name for name, measure in measures.items()}
+        for cell in ir_measures.pytrec_eval.iter_calc(list(measures.values()), gains, run):
+            # Spelling out a measure 3,000 times takes longer than computing it.
+            name = name_of.get(id(cell.measure)) or str(cell.measure)
+            values[name][int(cell.query_id)] = cell.value
         return values
-    # trec_eval sorts by score and breaks ties by id; the negated rank keeps the ranking's own total order.
-    ranks = [-float(i) for i in range(max((len(r.ranked_ids) for r in batch.rankings), default=0))]
-    scored = [dict(zip(one.ranked_ids, ranks, strict=False)) for one in batch.rankings]
-    run = {n: scored[batch.gold_sets[int(n)][0]] for n in judged}
-    measures = [ir_measures.parse_measure(name) for name in names]
-    name_of = {id(measure): name for measure, name in zip(measures, names, strict=True)}
-    for cell in ir_measures.pytrec_eval.iter_calc(measures, judged, run):
-        # Spelling out a measure 3,000 times takes longer than computing it.
-        name = name_of.get(id(cell.measure)) or str(cell.measure)
-        values[name][int(cell.query_id)] = cell.value
-    return values

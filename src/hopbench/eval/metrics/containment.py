@@ -43,7 +43,7 @@ _INVISIBLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}\u0640]")  # soft 
 _SPELLED = {
     **dict.fromkeys("`´‘’‚‛′‹›ʹʻʼ՚׳", "'"),
     **dict.fromkeys("“”„‟″«»״", '"'),
-    **dict.fromkeys("\u2212\u207b\uff5e", "-"),  # minus signs and the wide tilde; Unicode's dashes are in `_read_as`
+    **dict.fromkeys("\u2212\u207b\uff5e", "-"),  # minus signs and the wide tilde; Unicode's dashes are in `_Marks`
     **dict.fromkeys("•‧・∙⋅", "·"),
     "%": " percent ",
     "İ": "i",
@@ -74,28 +74,24 @@ def contains_answer(text: str, answers: Iterable[str]) -> bool:
 
 
 class _Marks(dict[int, str]):
-    """What each character is read as, by its code point."""
+    """Character, by its code point → the character itself, or what stands for a typographic mark."""
 
     def __missing__(self, code: int) -> str:
-        text = self[code] = _read_as(chr(code))
+        character = text = chr(code)
+        category = unicodedata.category(character)
+        if character in _SPELLED:
+            text = _SPELLED[character]
+        elif _INVISIBLE.match(character):
+            text = ""
+        elif category == "Pd":
+            text = "-"
+        elif category == "Nd":
+            text = str(unicodedata.decimal(character))
+        elif category in ("No", "So") and not unicodedata.decomposition(character).startswith("<sub>"):
+            plain = unicodedata.normalize("NFKC", character).replace("⁄", "/")
+            text = character if plain == character else f" {plain} "  # ™ ½ ² ℃ are no letters of the word beside them
+        self[code] = text
         return text
-
-
-def _read_as(character: str) -> str:
-    """The character itself, or what stands for a typographic mark."""
-    if known := _SPELLED.get(character):
-        return known
-    if _INVISIBLE.match(character):
-        return ""
-    category = unicodedata.category(character)
-    if category == "Pd":
-        return "-"
-    if category == "Nd":
-        return str(unicodedata.decimal(character))
-    if category in ("No", "So") and not unicodedata.decomposition(character).startswith("<sub>"):
-        text = unicodedata.normalize("NFKC", character).replace("⁄", "/")
-        return character if text == character else f" {text} "  # ™ ½ ² ℃ are no letters of the word beside them
-    return character
 
 
 _MARKS = _Marks()

@@ -1,19 +1,20 @@
 """RAGAS's context metrics that need no LLM, computed by RAGAS's own classes over the budgeted context.
 
 The classes are awaited at the method that each of them defines (`_single_turn_ascore`): the public call one level
-above adds a tracer and a usage counter. The
-similarity metrics get RAGAS's string distance with a cutoff at their threshold, as Levenshtein is quadratic in the
-texts' lengths, and similarities are cached: the trials of a sweep read much the same passages. The numbers
-are RAGAS's, to the last digit; a test compares them with the public call.
+above adds a tracer and a usage counter. The similarity metrics get RAGAS's string distance with a cutoff at their
+threshold, as Levenshtein is quadratic in the texts' lengths, and similarities are cached: the trials of a sweep read
+much the same passages. The numbers are RAGAS's, to the last digit; a test compares them with the public call.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache, partial
 from typing import Any
+
+import numpy as np
 
 from hopbench.eval.metrics.base import Batch, FloatArray, GoldFacts, Metric
 
@@ -28,17 +29,16 @@ CACHED_PAIRS = 262_144
 def import_untracked() -> None:
     """Import RAGAS, which takes 3-15 s, so that it neither reports its use nor keeps a user id. Call it before any use.
 
-    RAGAS makes the id even where it must not report: it would write `~/.local/share/ragas/uuid.json`.
+    RAGAS makes the id even where it must not report: it would write `~/.local/share/ragas/uuid.json`. Where it has no
+    folder, it takes a random id for the process.
     """
     os.environ.setdefault("RAGAS_DO_NOT_TRACK", "true")
     from ragas import _analytics
 
-    _analytics.user_data_dir = _no_folder
+    def no_folder(appname: str) -> str:
+        raise OSError(f"no folder for {appname}'s user id")
 
-
-def _no_folder(appname: str) -> str:
-    """RAGAS takes a random id for the process where it has no folder."""
-    raise OSError(f"no folder for {appname}'s user id")
+    _analytics.user_data_dir = no_folder
 
 
 @lru_cache(maxsize=CACHED_PAIRS)
@@ -57,20 +57,15 @@ def _scorers() -> Mapping[str, Any]:
     """RAGAS metric name → its object; importing RAGAS takes 3-15 s, so it happens on first use."""
     import_untracked()
     # The public names in ragas.metrics warn that collections will replace them; collections has none of these four.
-    from ragas.metrics._context_precision import (
-        IDBasedContextPrecision,
-        NonLLMContextPrecisionWithReference,
-    )
+    from ragas.metrics._context_precision import IDBasedContextPrecision, NonLLMContextPrecisionWithReference
     from ragas.metrics._context_recall import IDBasedContextRecall, NonLLMContextRecall
     from ragas.metrics._string import NonLLMStringSimilarity
 
-    class UntracedSimilarity(NonLLMStringSimilarity):  # type: ignore[misc] # ragas has no usable types
-        """RAGAS's string similarity without the tracer around each pair."""
+    async def untraced(sample: Any, callbacks: Any = None, timeout: Any = None) -> float:
+        return _similarity(sample.reference, sample.response)
 
-        async def single_turn_ascore(self, sample: Any, callbacks: Any = None, timeout: Any = None) -> float:
-            return _similarity(sample.reference, sample.response)
-
-    distance = UntracedSimilarity()
+    distance = NonLLMStringSimilarity()
+    distance.single_turn_ascore = untraced
     scorers = (
         IDBasedContextPrecision(),
         IDBasedContextRecall(),
@@ -84,64 +79,55 @@ def _samples(batch: Batch) -> list[Any]:
     """One RAGAS sample per gold set; None without context."""
     from ragas.dataset_schema import SingleTurnSample
 
-    def texts(passages: Sequence[str]) -> list[str]:
-        return [sys.intern(batch.content(passage)) for passage in passages]  # one copy, hashed once, for all pairs
-
-    return [
-        SingleTurnSample(
-            retrieved_context_ids=list(ranking.context_ids),
+    samples = []
+    for row, gold in batch.gold_sets:
+        found = batch.rankings[row].context_ids
+        # Texts are interned: one copy, hashed once, for all pairs.
+        sample = SingleTurnSample(
+            retrieved_context_ids=list(found),
             reference_context_ids=list(gold),
-            retrieved_contexts=texts(ranking.context_ids),
-            reference_contexts=texts(gold),
+            retrieved_contexts=[sys.intern(batch.content(passage)) for passage in found],
+            reference_contexts=[sys.intern(batch.content(passage)) for passage in gold],
         )
-        if (ranking := batch.rankings[row]).context_ids
-        else None
-        for row, gold in batch.gold_sets
-    ]
+        samples.append(sample if found else None)
+    return samples
 
 
-async def _await_all(score: Callable[[Any, Any], Awaitable[float]], samples: list[Any]) -> list[float]:
-    return [0.0 if sample is None else await score(sample, None) for sample in samples]
+def _compute(name: str, batch: Batch) -> FloatArray:
+    """RAGAS's values; an empty context scores 0 (RAGAS: NaN or an error), a question without gold NaN.
+
+    The coroutines never wait, so they run where an event loop already does (a notebook, a Prefect flow), too.
+    """
+    samples, score = batch.once("ragas", _samples), _scorers()[name]._single_turn_ascore
+    values = np.zeros(len(samples))
+    for place, sample in enumerate(samples):
+        if sample is None:
+            continue
+        try:
+            score(sample, None).send(None)
+        except StopIteration as finished:
+            values[place] = finished.value
+        else:
+            raise RuntimeError("a RAGAS metric without LLM waited for something")
+    return batch.best(values)
 
 
-def _compute(name: str) -> Callable[[Batch], FloatArray]:
-    """RAGAS's values; an empty context scores 0 (RAGAS: NaN or an error), a question without gold NaN."""
-
-    def compute(batch: Batch) -> FloatArray:
-        scorer = _scorers()[name]
-        values = _run(_await_all(scorer._single_turn_ascore, batch.once("ragas", _samples)))
-        return batch.best(values)
-
-    return compute
-
-
-def _run(work: Any) -> list[float]:
-    """Run coroutines that never wait, also where an event loop already runs (a notebook, a Prefect flow)."""
-    try:
-        work.send(None)
-    except StopIteration as finished:
-        return list(finished.value)
-    raise RuntimeError("a RAGAS metric without LLM waited for something")
-
-
-def _id_recall_ceiling(gold: GoldFacts) -> float:
-    return min(gold.present, gold.context_passages) / gold.passages
-
-
-def _metric(name: str, meaning: str, ceiling: Callable[[GoldFacts], float] = lambda _: 1.0) -> Metric:
-    return Metric(name, meaning, CITATION, ("gold", "context"), _compute(name), ceiling, group="ragas")
-
-
-METRICS = (
-    _metric("id_based_context_precision", "share of the context's passages that are gold"),
-    _metric("id_based_context_recall", "share of the gold passages in the context", _id_recall_ceiling),
-    _metric(
-        "non_llm_context_precision_with_reference",
-        "average precision of the context's texts, right where one resembles a gold text (Levenshtein ≥ 0.5)",
+_METRICS: Mapping[str, tuple[str, Callable[[GoldFacts], float]]] = {
+    "id_based_context_precision": ("share of the context's passages that are gold", lambda gold: 1.0),
+    "id_based_context_recall": (
+        "share of the gold passages in the context",
+        lambda gold: min(gold.present, gold.context_passages) / gold.passages,
     ),
-    _metric(
-        "non_llm_context_recall",
+    "non_llm_context_precision_with_reference": (
+        "average precision of the context's texts, right where one resembles a gold text (Levenshtein ≥ 0.5)",
+        lambda gold: 1.0,
+    ),
+    "non_llm_context_recall": (
         "share of the gold texts that some text of the context resembles",
         lambda gold: gold.present / gold.passages,
     ),
+}
+METRICS = tuple(
+    Metric(name, meaning, CITATION, ("gold", "context"), partial(_compute, name), ceiling, group="ragas")
+    for name, (meaning, ceiling) in _METRICS.items()
 )

@@ -45,15 +45,21 @@ class ExpansionFactors:
 
     @classmethod
     def make(
-        cls,
-        passages: int,
-        mentions: Rows | None = None,
-        relations: Rows | None = None,
-        similar: Rows | None = None,
+        cls, passages: int, mentions: Rows | None = None, relations: Rows | None = None, similar: Rows | None = None
     ) -> ExpansionFactors:
-        """Factors from CSR arrays of any number type (non-zero = edge): shapes checked, reverse edges added."""
-        _check_shapes(passages, mentions, relations, similar)
-        return cls(passages, _boolean(mentions), _symmetric(relations), _symmetric(similar))
+        """Make factors from CSR arrays of any number type (non-zero = edge): shapes checked, reverse edges added."""
+        entities = None if mentions is None else mentions.shape[1]
+        given: list[Rows | None] = []
+        for name, matrix, shape in (
+            ("mentions", mentions, (passages, entities)),
+            ("relations", relations, (entities, entities)),
+            ("similar", similar, (passages, passages)),
+        ):
+            if matrix is not None and tuple(matrix.shape) != shape:
+                raise InputError(f"{name} has shape {matrix.shape}; expected {shape} (passages, entities)")
+            edges = None if matrix is None else sparse.csr_array(matrix).astype(bool)
+            given.append(edges if edges is None or name == "mentions" else sparse.csr_array(edges + edges.T))
+        return cls(passages, *given)
 
     @cached_property
     def _mentioned_in(self) -> Rows | None:
@@ -72,67 +78,39 @@ class ExpansionFactors:
         return within
 
 
-@dataclass(frozen=True)
-class ReachResult:
-    """Arrays of shape (questions, hops + 1); column h is "within h steps", column 0 the seeds alone.
-
-    `all_gold` is 1 where every gold passage is reached (NaN without gold), `gold_share` the share that is, and
-    `corpus_share` the share of the corpus that is reached.
-    """
-
-    all_gold: FloatArray
-    gold_share: FloatArray
-    corpus_share: FloatArray
-
-    def columns(self) -> dict[str, FloatArray]:
-        """The values under their metrics' names, to be joined to the rows of `score`."""
-        hops = range(self.all_gold.shape[1])
-        reached = {f"reach@{h}": self.all_gold[:, h] for h in hops}
-        return reached | {f"reach_share@{h}": self.corpus_share[:, h] for h in hops}
-
-
 def reach(
     seeds: Sequence[Sequence[int]], gold: Sequence[Sequence[int]], factors: ExpansionFactors, hops: int = MAX_HOPS
-) -> ReachResult:
+) -> tuple[FloatArray, FloatArray]:
     """Follow the graph from each question's seed passages for `hops` steps (0..3).
 
-    `seeds` and `gold` hold row numbers of the factors, one sequence per question. Questions without seeds reach
-    nothing. Raises InputError for numbers outside the corpus.
+    `seeds` and `gold` hold row ids of the factors, one sequence per question. Questions without seeds reach nothing.
+    Returns two arrays of shape (questions, hops + 1), whose column h is "within h steps": whether every gold passage is
+    reached (NaN without gold), and the share of the corpus that is. Raises InputError for rows outside the corpus.
     """
     if not 0 <= hops <= MAX_HOPS:
         raise ParameterError(f"hops is {hops}; choose 0 to {MAX_HOPS}")
-    _check_numbers(seeds, gold, factors.passages)
-    batches = range(0, len(seeds), QUESTIONS_PER_WORD)
-    parts = [
-        _reach_batch(seeds[i : i + QUESTIONS_PER_WORD], gold[i : i + QUESTIONS_PER_WORD], factors, hops)
-        for i in batches
-    ]
-    return ReachResult(*np.concatenate([np.zeros((3, 0, hops + 1)), *parts], axis=1))
-
-
-def _reach_batch(
-    seeds: Sequence[Sequence[int]], gold: Sequence[Sequence[int]], factors: ExpansionFactors, hops: int
-) -> FloatArray:
-    """(all gold, gold share, corpus share) × questions × hops of up to 64 questions."""
-    reached = np.zeros(factors.passages, dtype=np.uint64)
-    for i, numbers in enumerate(seeds):
-        reached[list(numbers)] |= np.uint64(1 << i)
-    result = np.full((3, len(seeds), hops + 1), np.nan)
-    for h in range(hops + 1):
-        reached = factors.step(reached) if h else reached
-        bits = _bits(reached)
-        result[2, :, h] = bits[:, : len(seeds)].mean(axis=0) if factors.passages else 0.0
-        for i, wanted in enumerate(gold):
-            if len(wanted):
-                reached_gold = bits[list(wanted), i]
-                result[:2, i, h] = reached_gold.all(), reached_gold.mean()
-    return result
-
-
-def _bits(words: Words) -> npt.NDArray[np.uint8]:
-    """Words of shape (n,) as 0 and 1 of shape (n, 64), column i for question i."""
-    octets = words.astype("<u8").view(np.uint8).reshape(-1, 8)
-    return np.unpackbits(octets, axis=1, bitorder="little")
+    if len(seeds) != len(gold):
+        raise InputError(f"{len(seeds)} seed lists for {len(gold)} gold lists; give one of each per question")
+    for name, lists in (("seeds", seeds), ("gold", gold)):
+        for i, rows in enumerate(lists):
+            if wrong := [row for row in rows if not 0 <= row < factors.passages]:
+                last = factors.passages - 1
+                raise InputError(f"{name} of question {i} holds {wrong[0]}; passages are numbered 0..{last}")
+    all_gold, shares = np.full((2, len(seeds), hops + 1), np.nan)
+    for start in range(0, len(seeds), QUESTIONS_PER_WORD):
+        block = range(start, min(start + QUESTIONS_PER_WORD, len(seeds)))
+        reached = np.zeros(factors.passages, dtype=np.uint64)
+        for i, question in enumerate(block):
+            reached[list(seeds[question])] |= np.uint64(1 << i)
+        for h in range(hops + 1):
+            reached = factors.step(reached) if h else reached
+            octets = reached.astype("<u8").view(np.uint8).reshape(-1, 8)
+            bits = np.unpackbits(octets, axis=1, bitorder="little")  # (passages, 64): column i for the i-th question
+            shares[block, h] = bits[:, : len(block)].mean(axis=0) if factors.passages else 0.0
+            for i, question in enumerate(block):
+                if len(gold[question]):
+                    all_gold[question, h] = bits[list(gold[question]), i].all()
+    return all_gold, shares
 
 
 def _union(factor: Rows, words: Words) -> Words:
@@ -142,35 +120,3 @@ def _union(factor: Rows, words: Words) -> Words:
     if len(filled):
         result[filled] = np.bitwise_or.reduceat(words[factor.indices], factor.indptr[filled])
     return result
-
-
-def _boolean(matrix: Rows | None) -> Rows | None:
-    return None if matrix is None else sparse.csr_array(matrix).astype(bool)
-
-
-def _symmetric(matrix: Rows | None) -> Rows | None:
-    boolean = _boolean(matrix)
-    return None if boolean is None else sparse.csr_array(boolean + boolean.T)
-
-
-def _check_shapes(
-    passages: int,
-    mentions: Rows | None,
-    relations: Rows | None,
-    similar: Rows | None,
-) -> None:
-    entities = None if mentions is None else mentions.shape[1]
-    wanted = {"mentions": (passages, entities), "relations": (entities, entities), "similar": (passages, passages)}
-    given = {"mentions": mentions, "relations": relations, "similar": similar}
-    for name, matrix in given.items():
-        if matrix is not None and tuple(matrix.shape) != wanted[name]:
-            raise InputError(f"{name} has shape {matrix.shape}; expected {wanted[name]} (passages, entities)")
-
-
-def _check_numbers(seeds: Sequence[Sequence[int]], gold: Sequence[Sequence[int]], passages: int) -> None:
-    if len(seeds) != len(gold):
-        raise InputError(f"{len(seeds)} seed lists for {len(gold)} gold lists; give one of each per question")
-    for name, lists in (("seeds", seeds), ("gold", gold)):
-        for i, numbers in enumerate(lists):
-            if wrong := [n for n in numbers if not 0 <= n < passages]:
-                raise InputError(f"{name} of question {i} holds {wrong[0]}; passages are numbered 0..{passages - 1}")

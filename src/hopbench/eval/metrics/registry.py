@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from functools import cache
-from types import MappingProxyType
 from typing import Any
 
 from hopbench.eval.metrics.base import Group, Metric, MetricFamily
@@ -34,7 +33,7 @@ class Catalogue:
     def __init__(self) -> None:
         self.defaults: dict[str, Metric] = {}
         self.families: dict[str, MetricFamily] = {}
-        self.registry: Registry[Offer] = Registry("group of metrics", METRICS, BUILT_IN, self._taken)
+        self.registry: Registry[Offer] = Registry("group of metrics", METRICS, BUILT_IN, self._add)
         self._requested: dict[str, Metric] = {}
         self._plugin_of: dict[str, str] = {}
         for name in BUILT_IN:
@@ -44,64 +43,55 @@ class Catalogue:
 
     def register(self, metric: Metric) -> Metric:
         """Add a metric that is always measured; refuses a name, or a tracking name, that is taken."""
-        taken = {mlflow_name(known) for known in (*self.defaults, *self.families)}
-        if mlflow_name(metric.name) in taken:
+        if mlflow_name(metric.name) in map(mlflow_name, (*self.defaults, *self.families)):
             raise InputError(f"metric {metric.name!r} is registered already; give the new one another name")
         self.defaults[metric.name] = metric
         return metric
 
     def find(self, name: str) -> Metric | None:
-        """The metric of that name, a family's of any cut-off too; None for an unknown name."""
+        """Look up a metric by name, a family's of any cut-off too; None for an unknown name."""
         known = self.defaults.get(name) or self._requested.get(name)
-        family, at, k = name.partition("@")
-        if known is None and at and family in self.families and k.isdecimal():
+        family, _, k = name.partition("@")
+        if known is None and family in self.families and k.isdecimal():
             known = self._requested[name] = self.families[family].metric(int(k))
         return known
 
-    def get(self, name: str) -> Metric:
-        """As `find`; raises UnknownNameError for an unknown name."""
-        metric = self.find(name)
-        if metric is None:
-            also = [f"{family}@{k}" for family in self.families for k in range(1, 101)]
-            raise UnknownNameError("metric", name, [*self.defaults, *(f"{one}@K" for one in self.families)], also)
-        return metric
-
     def code_of(self, name: str) -> tuple[PluginCode, ...]:
         """Return the code of the plug-in that provides a metric; empty for a built-in one."""
-        family = name.partition("@")[0]
-        plugin = self._plugin_of.get(name) or self._plugin_of.get(family, "")
+        plugin = self._plugin_of.get(name) or self._plugin_of.get(name.partition("@")[0], "")
         return self.registry.code_of(plugin) if plugin else ()
 
-    def _taken(self, name: str, offer: object) -> Offer:
+    def _add(self, name: str, offer: object) -> Offer:
         """Register what a module or package offers, all of it or nothing."""
         offered = offer if isinstance(offer, tuple) else (offer,)
-        before = dict(self.defaults), dict(self.families)
+        metrics: list[Metric] = []
+        families: dict[str, MetricFamily] = {}
+        for one in offered:
+            if isinstance(one, Metric):
+                metrics.append(one)
+            elif not isinstance(one, MetricFamily):
+                raise InputError(f"{one!r} is neither a Metric nor a MetricFamily")
+            elif one.name in self.families or one.name in families or "@" in one.name:
+                raise InputError(f"the family of metrics {one.name!r} has a name that is taken or holds an @")
+            else:
+                families[one.name] = one
+                metrics += map(one.metric, one.cutoffs)
+        before = self.defaults, self.families
+        self.defaults, self.families = dict(self.defaults), {**self.families, **families}
         try:
-            for one in offered:
-                self._take(one)
-        except BaseException:
+            for metric in metrics:
+                self.register(metric)
+        except InputError:
             self.defaults, self.families = before
             raise
         if name not in BUILT_IN:
-            added = [one for one in (*self.defaults, *self.families) if one not in before[0] and one not in before[1]]
+            added = {*self.defaults, *self.families}.difference(*before)
             self._plugin_of.update(dict.fromkeys(added, name))
         return offered
 
-    def _take(self, one: object) -> None:
-        if isinstance(one, Metric):
-            self.register(one)
-            return
-        if not isinstance(one, MetricFamily):
-            raise InputError(f"{one!r} is neither a Metric nor a MetricFamily")
-        if one.name in self.families or "@" in one.name:
-            raise InputError(f"the family of metrics {one.name!r} has a name that is taken or holds an @")
-        for k in one.cutoffs:
-            self.register(one.metric(k))
-        self.families[one.name] = one
-
 
 def mlflow_name(name: str) -> str:
-    """The name under which MLflow takes a metric, as it refuses "@": `recall@5` → `recall_at_5`."""
+    """Replace "@", which MLflow refuses in a metric's name: `recall@5` → `recall_at_5`."""
     return name.replace("@", "_at_")
 
 
@@ -111,51 +101,64 @@ def catalogue() -> Catalogue:
     return Catalogue()
 
 
-PRIMARY = "all_gold@10"
-"""The default metric of comparisons, baselines and nightly verdicts."""
-
-
 def register(metric: Metric) -> Metric:
-    """Add a metric; refuses a name, or a tracking name, that is taken."""
+    """Add a metric to those that every run measures.
+
+    Args:
+        metric: Its name, and its name in MLflow (`@` is `_at_`), must be new.
+
+    Returns:
+        The metric itself.
+
+    Raises:
+        InputError: The name is taken.
+
+    Example:
+        >>> register(Metric("hit@1", "the first passage is gold", "ours", ("gold",), hit_at_1))
+    """
     return catalogue().register(metric)
 
 
 def get_metric(name: str) -> Metric:
-    """The metric of that name, a family's of any cut-off too; UnknownNameError offers the nearest one."""
-    return catalogue().get(name)
-
-
-def asked_metrics(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names measured only on request. Raises InputError for what a run cannot measure on request."""
-    requested = [get_metric(name) for name in names if name not in all_metrics()]
-    if other := next((one for one in requested if one.group != "ranking" or one.compute is None), None):
-        raise InputError(f"metric {other.name!r} is not computed from rankings, so it cannot be requested by name")
-    return tuple(dict.fromkeys(one.name for one in requested))
-
-
-def metrics_among(names: Iterable[object]) -> list[Metric]:
-    """The metrics that some names (columns of rows) stand for: in the order of registration, then of the names."""
-    present = dict.fromkeys(map(str, names))
-    default = [metric for name, metric in all_metrics().items() if name in present]
-    known = {metric.name for metric in default}
-    more = (catalogue().find(name) for name in present if name not in known)
-    return [*default, *(metric for metric in more if metric is not None)]
-
-
-def metric_code(names: Iterable[str] = ()) -> tuple[PluginCode, ...]:
-    """The code of the plug-ins whose metrics every trial is scored by, and of those with these names."""
-    found = (code for name in (*all_metrics(), *names) for code in catalogue().code_of(name))
-    return tuple({code.distribution: code for code in found}.values())
+    """Return the metric of that name, a family's of any cut-off too; UnknownNameError offers the nearest one."""
+    known = catalogue()
+    metric = known.find(name)
+    if metric is None:
+        also = [f"{family}@{k}" for family in known.families for k in range(1, 101)]
+        raise UnknownNameError("metric", name, [*known.defaults, *(f"{one}@K" for one in known.families)], also)
+    return metric
 
 
 def all_metrics(group: Group | None = None) -> Mapping[str, Metric]:
-    """Name → metric of those measured by default, in the order of registration, all or one group's (read-only)."""
-    chosen = {name: m for name, m in catalogue().defaults.items() if group is None or m.group == group}
-    return MappingProxyType(chosen)
+    """Name → metric of those measured by default, in the order of registration, all or one group's."""
+    return {name: m for name, m in catalogue().defaults.items() if group is None or m.group == group}
+
+
+def requested_metrics(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names measured only on request. Raises InputError for what a run cannot measure on request."""
+    requested = dict.fromkeys(get_metric(name) for name in names if name not in catalogue().defaults)
+    for metric in requested:
+        if metric.group != "ranking" or metric.compute is None:
+            raise InputError(f"metric {metric.name!r} is not computed from rankings, so it cannot be requested by name")
+    return tuple(metric.name for metric in requested)
+
+
+def metrics_among(names: Iterable[object]) -> list[Metric]:
+    """Return the metrics that some names (columns of rows) stand for: in the order of registration, then of names."""
+    present = dict.fromkeys(map(str, names))
+    ordered = dict.fromkeys([*(name for name in catalogue().defaults if name in present), *present])
+    return [metric for metric in map(catalogue().find, ordered) if metric is not None]
+
+
+def metric_code(names: Iterable[str] = ()) -> tuple[PluginCode, ...]:
+    """Return the code of the plug-ins whose metrics every trial is scored by, and of those with these names."""
+    known = catalogue()
+    found = (code for name in (*known.defaults, *names) for code in known.code_of(name))
+    return tuple({code.distribution: code for code in found}.values())
 
 
 def ragas_metrics(names: Iterable[object]) -> list[str]:
-    """Which of some names are RAGAS's metrics, those without a model first, in the order of registration."""
+    """Return which of some names are RAGAS's metrics, those without a model first, in the order of registration."""
     present = set(names)
     return [name for group in ("ragas", "judge") for name in all_metrics(group) if name in present]
 
@@ -183,6 +186,9 @@ def best_value(name: str, values: Iterable[float | None]) -> float | None:
     return min(known, key=lambda value: rank_key(name, value), default=None)
 
 
+PRIMARY = "all_gold@10"
+"""The default metric of comparisons, baselines and nightly verdicts."""
+
 PRIMARIES = (PRIMARY, "has_answer@10")
 """The primary metric is the first of these that applies to a question of the benchmark."""
 
@@ -194,17 +200,15 @@ ADD_ANSWERS = "answers into queries.jsonl (metadata.answer, metadata.answer_alia
 
 
 def primary_metric(benchmark: Benchmark) -> str | None:
-    """The benchmark's primary metric: by gold passages, else by answers that a text can contain, else none."""
-    return _first(name for name in PRIMARIES if any(map(get_metric(name).applies, benchmark.questions)))
+    """Choose the deciding metric: by gold passages, else by answers that a text can contain, else none."""
+    applicable = (name for name in PRIMARIES if any(map(get_metric(name).applies, benchmark.questions)))
+    return next(applicable, None)
 
 
 def primary_of(results: Mapping[str, Any]) -> str | None:
-    """The primary metric named in results.json; in files of older versions, the first that was measured."""
-    benchmark = results["benchmark"]
-    if "primary_metric" in benchmark:
-        return None if benchmark["primary_metric"] is None else str(benchmark["primary_metric"])
-    measured = {name for entry in (results.get("strategies") or {}).values() for name in entry["metrics"]}
-    return _first(name for name in PRIMARIES if name in measured)
+    """The primary metric that results.json names."""
+    name = results["benchmark"].get("primary_metric")
+    return None if name is None else str(name)
 
 
 def lacking(primary: str | None) -> str:
@@ -217,7 +221,3 @@ def lacking(primary: str | None) -> str:
         "no question has gold passages or an answer that a text can show, so nothing says which strategy is better, "
         f"and none is ahead here: {ADD_GOLD}, {ADD_ANSWERS}; a judge can score without gold (--llm with --judge)"
     )
-
-
-def _first(names: Iterable[str]) -> str | None:
-    return next(iter(names), None)

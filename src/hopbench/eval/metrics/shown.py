@@ -46,15 +46,10 @@ table's by their groups. A metric without a row (of a plug-in, a requested cut-o
 """
 
 
-def _parsed(table: str) -> Mapping[str, Mapping[View, int]]:
-    _, *rows = (line.split() for line in table.strip().splitlines())
-    return {
-        name: {view: int(cell) for view, cell in zip(get_args(View), cells, strict=True) if cell != "."}
-        for name, *cells in rows
-    }
-
-
-SHOWN = _parsed(_TABLE)
+SHOWN: Mapping[str, Mapping[View, int]] = {
+    name: {view: int(cell) for view, cell in zip(get_args(View), cells, strict=True) if cell != "."}
+    for name, *cells in map(str.split, _TABLE.strip().splitlines()[1:])
+}
 """Metric → view → position, counted from 1."""
 
 
@@ -64,21 +59,16 @@ def shown_in(view: View) -> tuple[str, ...]:
     return tuple(sorted(own, key=own.__getitem__))
 
 
-def added_names(names: Iterable[str]) -> list[str]:
-    """Return those of some names that are metrics without a row: of plug-ins, new ones, requested cut-offs.
-
-    Built-in metrics of other groups than `ranking` are shown by their group.
-    """
-    known = ((name, catalogue().find(name)) for name in names if name not in SHOWN)
-    return [
-        name
-        for name, metric in known
-        if metric is not None and (name not in catalogue().built_in or metric.group == "ranking")
-    ]
-
-
 def shown_metrics(view: View, measured: Iterable[str], primary: str | None = None) -> list[str]:
-    """Return the measured metrics that a view shows: the primary one, the table's in order, those without a row."""
-    known = list(dict.fromkeys(measured))
-    wanted = (*([primary] if primary else []), *shown_in(view), *added_names(known))
-    return [name for name in dict.fromkeys(wanted) if name in known]
+    """Return the measured metrics that a view shows: the primary one, the table's in order, those without a row.
+
+    The latter are metrics of plug-ins, new ones and requested cut-offs; built-in ones of other groups than `ranking`
+    are shown by their group.
+    """
+    names = dict.fromkeys(measured)
+    known, built_in = catalogue(), catalogue().built_in
+    wanted = dict.fromkeys((*([primary] if primary else []), *shown_in(view)))
+    for metric in (known.find(name) for name in names if name not in SHOWN):
+        if metric is not None and (metric.name not in built_in or metric.group == "ranking"):
+            wanted[metric.name] = None
+    return [name for name in wanted if name in names]

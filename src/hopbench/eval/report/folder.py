@@ -25,7 +25,7 @@ from hopbench.eval.runs.files import (
     RunDetails,
     StepEntry,
 )
-from hopbench.eval.trials.traces import traces_table, write_traces
+from hopbench.eval.runs.results import traces_table, write_traces
 from hopbench.eval.types import Benchmark
 
 if TYPE_CHECKING:

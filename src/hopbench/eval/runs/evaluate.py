@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hopbench.eval.answering.answers import CLOSED_BOOK
@@ -68,8 +68,8 @@ class Plan:
     @cached_property
     def parts(self) -> list[Batch]:
         """Questions in batches, shared by all labels."""
-        asked = [question.question for question in self.benchmark.questions]
-        return batches(self.index, asked, self.batch, processes=self.processes)
+        questions = [question.question for question in self.benchmark.questions]
+        return batches(self.index, questions, self.batch, processes=self.processes)
 
     @cached_property
     def primary(self) -> str | None:
@@ -99,7 +99,13 @@ class Plan:
 
     def trial(self, label: str) -> Trial:
         """Make the label's trial: it ranks all questions and then times single calls."""
-        return Trial(label, self.strategies[label], self.parts, self.budget, partial(timed_calls, self))
+        return Trial(label, self.strategies[label], self.parts, self.budget, self.time_calls)
+
+    def time_calls(self, outcome: TrialOutcome) -> TrialOutcome:
+        """Add latency and pace of single calls to a trial's outcome, on questions that did not fail."""
+        failed = {question for question, ranking in outcome.rankings.items() if ranking.failure is not None}
+        outcome.latency_ms, outcome.pace = measured_calls(self, outcome.label, failed)
+        return outcome
 
     def key_of(self, label: str) -> str:
         """Digest everything that decides a label's trial."""
@@ -121,7 +127,7 @@ class Plan:
 class Evaluation:
     """The results of a run: each label's trial, rows and summary, and the comparison of all labels.
 
-    With a reader there is one more label, `closed_book`, which ranks nothing. `beside` compares the labels on RAGAS's
+    With a reader there is one more label, `closed_book`, which ranks nothing. `ragas` compares the labels on RAGAS's
     metrics, each metric a family of its own.
     """
 
@@ -133,7 +139,7 @@ class Evaluation:
     intervals: Mapping[str, Mapping[str, tuple[float, float]]]
     shared_seconds: float
     read: Read = field(default_factory=Read)
-    beside: Sequence[Comparison] = ()
+    ragas: Sequence[Comparison] = ()
 
 
 def evaluate(plan: Plan, trials: Mapping[str, TrialOutcome], shared_seconds: float, steps: Steps) -> Evaluation:
@@ -144,26 +150,26 @@ def evaluate(plan: Plan, trials: Mapping[str, TrialOutcome], shared_seconds: flo
     ranked = dict(trials)
     rows = steps("score", lambda: _rows(plan, ranked))
     answered = read(plan.reading, plan.benchmark, ranked, rows, steps)
-    return steps("compare", lambda: _compared_all(plan, ranked, rows, shared_seconds, answered))
 
+    def compared() -> Evaluation:
+        chunks = plan.budget.chunks
+        summaries = {label: summarise(table, plan.benchmark, context_passages=chunks) for label, table in rows.items()}
+        comparison = best_compared(plan, rows, summaries)
+        ragas = _ragas_compared(plan, rows, comparison)
+        intervals = {}
+        for label, table in rows.items():
+            found = {metric: interval_of(table, metric, plan.seed) for metric in shown_in("intervals")}
+            intervals[label] = {metric: interval for metric, interval in found.items() if interval is not None}
+        return Evaluation(plan, ranked, rows, summaries, comparison, intervals, shared_seconds, answered, ragas)
 
-def timed_calls(plan: Plan, outcome: TrialOutcome) -> tuple[dict[str, float], dict[str, float]]:
-    """Measure latency and pace of a trial's label, on questions that did not fail."""
-    failed = {question for question, ranking in outcome.rankings.items() if ranking.failure is not None}
-    return measured_calls(plan, outcome.label, failed)
-
-
-def measured(plan: Plan, label: str, outcome: TrialOutcome) -> TrialOutcome:
-    """Add the latency of single calls and their pace to the outcome."""
-    outcome.latency_ms, outcome.pace = timed_calls(plan, outcome)
-    return outcome
+    return steps("compare", compared)
 
 
 def measured_calls(plan: Plan, label: str, failed: Collection[str] = ()) -> tuple[dict[str, float], dict[str, float]]:
     """Measure latency and pace of a label (see `hopbench.eval.trials.latency.measure_paced`).
 
     Rankings that are read from a file have no latency; those of another process have no pace, and a latency only where
-    the question has not failed.
+    the question has not `failed`.
     """
     strategy = plan.strategies[label]
     questions = [question.question for question in plan.benchmark.questions]
@@ -185,18 +191,8 @@ def _rows(plan: Plan, trials: Mapping[str, TrialOutcome]) -> dict[str, pd.DataFr
     return rows
 
 
-def _compared_all(
-    plan: Plan, trials: Mapping[str, TrialOutcome], rows: Mapping[str, pd.DataFrame], shared: float, answered: Read
-) -> Evaluation:
-    chunks = plan.budget.chunks
-    summaries = {label: summarise(table, plan.benchmark, context_passages=chunks) for label, table in rows.items()}
-    comparison = _compared(plan, rows, summaries)
-    beside = _beside(plan, rows, comparison)
-    intervals = {label: _intervals(table, plan.seed) for label, table in rows.items()}
-    return Evaluation(plan, trials, rows, summaries, comparison, intervals, shared, answered, beside)
-
-
-def _compared(plan: Plan, rows: Mapping[str, pd.DataFrame], summaries: Mapping[str, Summary]) -> Comparison | None:
+def best_compared(plan: Plan, rows: Mapping[str, pd.DataFrame], summaries: Mapping[str, Summary]) -> Comparison | None:
+    """Compare all labels with the best hop-free baseline on the primary metric; None where there is nothing to."""
     metric = plan.primary
     if metric is None:
         return None
@@ -208,7 +204,7 @@ def _compared(plan: Plan, rows: Mapping[str, pd.DataFrame], summaries: Mapping[s
     return compare(ranked, baseline, metric, seed=plan.seed, types=types)
 
 
-def _beside(plan: Plan, rows: Mapping[str, pd.DataFrame], primary: Comparison | None) -> list[Comparison]:
+def _ragas_compared(plan: Plan, rows: Mapping[str, pd.DataFrame], primary: Comparison | None) -> list[Comparison]:
     """Compare RAGAS's metrics, with and without a judge, against the baseline of the primary comparison."""
     baseline = primary.baseline if primary is not None else None
     if baseline is None:
@@ -224,13 +220,10 @@ def _beside(plan: Plan, rows: Mapping[str, pd.DataFrame], primary: Comparison | 
 def interval_of(rows: pd.DataFrame, metric: str, seed: int = 0) -> tuple[float, float] | None:
     """Compute the 95% interval of a label's mean; a failed question counts as the worst, as in the mean itself.
 
-    None for under two questions. `rows` has a row per question with the metric and `failure`.
+    None for under two questions, or where the metric was not measured. `rows` has a row per question and `failure`.
     """
+    if metric not in rows:
+        return None
     values = rows[metric].where(rows["failure"].isna(), worst_of(metric)).dropna().to_numpy(dtype=float)
-    interval = mean_ci(values, seed) if len(values) > 1 else None
+    interval = mean_ci(values, seed)
     return None if interval is None else (interval.low, interval.high)
-
-
-def _intervals(rows: pd.DataFrame, seed: int) -> dict[str, tuple[float, float]]:
-    made = {metric: interval_of(rows, metric, seed) for metric in shown_in("intervals") if metric in rows}
-    return {metric: interval for metric, interval in made.items() if interval is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from hopbench.eval.answering.answers import CLOSED_BOOK
 from hopbench.eval.benchmarks.run_files import RunFile
@@ -55,18 +55,19 @@ def folder_rankings(folder: Path) -> dict[str, RunFile]:
 def stored_rankings(rows: pd.DataFrame) -> RunFile:
     """Convert a label's rows of questions.parquet to rankings; failed questions stay failed."""
     scores = rows["scores"] if "scores" in rows else [()] * len(rows)
-    stored = zip(rows["question_id"], rows["ranked_ids"], scores, rows["failure"], strict=True)
-    found = {str(question): _stored(ranked, scored, failure) for question, ranked, scored, failure in stored}
+    found = {}
+    for question, ranked, scored, failure in zip(
+        rows["question_id"], rows["ranked_ids"], scores, rows["failure"], strict=True
+    ):
+        if isinstance(failure, str):
+            found[str(question)] = Answer(failure=failure)
+            continue
+        passages = [str(passage) for passage in ranked]
+        values = [float(value) for value in scored] if len(scored) == len(passages) else ()
+        found[str(question)] = Answer(passages, values)
     content = [[question, list(one.passages), one.failure] for question, one in sorted(found.items())]
     digest = hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
     return RunFile(found, EARLIER, digest)
-
-
-def _stored(ranked: Any, scored: Any, failure: object) -> Answer:
-    if isinstance(failure, str):
-        return Answer(failure=failure)
-    passages = [str(passage) for passage in ranked]
-    return Answer(passages, [float(value) for value in scored] if len(scored) == len(passages) else ())
 
 
 def refuse_other_benchmark(label: str, strategy: Recorded, benchmark: Benchmark) -> None:

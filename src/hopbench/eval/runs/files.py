@@ -12,12 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NotRequired, Self, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NotRequired, Self, TypeAlias, TypedDict, cast
 
 from hopbench.eval.answering.answers import ModelCosts, ModelEntries
 from hopbench.eval.files import read_table
-from hopbench.eval.metrics.scoring import GroupMeans
-from hopbench.eval.trials.traces import TRACES_FILE
+from hopbench.eval.metrics.scoring import Summary
 from hopbench.retrieval.strategies.registry import InSample
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
@@ -32,6 +31,7 @@ QUESTIONS_FILE = "questions.parquet"
 JUDGEMENTS_FILE = "judgements.parquet"
 DETAILS_FILE = "details.json.gz"
 REPORT_FILE = "report.html"
+TRACES_FILE = "traces.parquet"
 
 QUESTION_COLUMNS = ("question_id", "strategy", "ranked_ids", "scores", "latency_ms", "graph_context")
 """The first columns of questions.parquet, a row per question and label; metrics and `failure` follow."""
@@ -40,60 +40,17 @@ SOURCES_COLUMN = "sources"
 """File and page of each ranked passage, after these, where the corpus gives them."""
 
 
-class BenchmarkEntry(TypedDict):
-    """The benchmark that was run; `min_grade` is missing where it is 1."""
+class StrategyEntry(Summary, ModelCosts):
+    """A label's results: parameters, means with their ceilings, and costs.
 
-    name: str
-    role: str
-    questions: int
-    passages: int
-    digest: str
-    primary_metric: NotRequired[str | None]
-    min_grade: NotRequired[int]
-
-
-class GraphEntry(TypedDict):
-    """The graph that was searched: counts of nodes and edges by type."""
-
-    fingerprint: str
-    build_key: str
-    nodes: Mapping[str, int]
-    edges: Mapping[str, int]
-    build_seconds: float
-
-
-class OptionalEntry(TypedDict, total=False):
-    """Version and digest of the plug-ins that a strategy comes from; reach@h, where it is not a metric.
-
-    `once_seconds` is the time of what was done once for the corpus, not counted in `seconds`.
+    `once_seconds` is the time of what was done once for the corpus, not counted in `seconds`. `latency_pace` is the
+    pace of single calls relative to the yardstick; `latency_without_model` tells that replies of a model came from the
+    cache. `plugins` are version and digest of the plug-ins that a strategy comes from.
     """
-
-    plugins: Mapping[str, str]
-    reach: Mapping[str, float]
-    once_seconds: float | None
-
-
-class LatencyEntry(TypedDict, total=False):
-    """The pace of single calls relative to the yardstick, and whether replies of a model came from the cache."""
-
-    latency_pace: Mapping[str, float]
-    latency_without_model: bool
-
-
-class StrategyEntry(OptionalEntry, LatencyEntry, ModelCosts):
-    """A label's results: parameters, means with their ceilings, and costs."""
 
     kind: str
     in_sample: InSample | None
     params: Mapping[str, object]
-    metrics: Mapping[str, float]
-    answered: Mapping[str, float]
-    measured: Mapping[str, float]
-    coverage: float
-    failures: int
-    ceilings: Mapping[str, float]
-    by_type: Mapping[str, GroupMeans]
-    by_gold: Mapping[str, GroupMeans]
     seconds: float | None
     stage_seconds: Mapping[str, float]
     latency_ms_p50: float | None
@@ -107,97 +64,49 @@ class StrategyEntry(OptionalEntry, LatencyEntry, ModelCosts):
     llm_calls: int
     tokens: int
     context_tokens: float
+    once_seconds: NotRequired[float | None]
+    plugins: NotRequired[Mapping[str, str]]
+    reach: NotRequired[Mapping[str, float]]
+    latency_pace: NotRequired[Mapping[str, float]]
+    latency_without_model: NotRequired[bool]
 
 
-class TargetEntry(TypedDict):
-    """A label's value for a target; None where it was not measured."""
+class RunResults(ModelEntries):
+    """results.json.
 
-    value: float | None
-    passed: bool
-
-
-class TargetEntries(TypedDict, total=False):
-    """Targets by condition and label; empty where none was set."""
-
-    targets: Mapping[str, Mapping[str, TargetEntry]]
-
-
-class RunResults(ModelEntries, TargetEntries):
-    """results.json."""
+    `benchmark` has the name, role, digest and primary metric of what was run, counts, and `min_grade` where it is not
+    1; `graph` its fingerprint and counts of nodes and edges by type. `targets`, where some were set, are by condition
+    and label: the value (None: not measured) and whether it passed.
+    """
 
     schema: str
-    benchmark: BenchmarkEntry
-    graph: GraphEntry
+    benchmark: Mapping[str, Any]
+    graph: Mapping[str, Any]
     embedder: str
     store: str
     search: str
     seed: int
     shared_seconds: float
     strategies: Mapping[str, StrategyEntry]
+    targets: NotRequired[Mapping[str, Mapping[str, Any]]]
 
 
-class ComparisonEntry(TypedDict):
-    """A label against the baseline on one metric, in the metric's own unit; None where n is too small.
+ComparisonEntry: TypeAlias = dict[str, Any]
+"""A label against the baseline on one metric, as `hopbench.eval.compare.Comparison.entries` makes it."""
 
-    `ci_low` and `ci_high` are the difference's own 95% interval, `family_low` and `family_high` the one that holds
-    together with those of all `family` comparisons and agrees with the verdict.
-    """
+StepEntry: TypeAlias = dict[str, Any]
+"""One edge of a path: its type (`edge`), `source` and `target`, its `weight`, and the path's `score` after it."""
 
-    label: str
-    baseline: str
-    metric: str
-    effect: float | None
-    ci_low: float | None
-    ci_high: float | None
-    family_low: NotRequired[float | None]
-    family_high: NotRequired[float | None]
-    family: NotRequired[int]
-    p: float
-    p_adjusted: float
-    mde: float | None
-    verdict: str
-    incomplete: NotRequired[bool]
-    n: int
-    wins: int
-    losses: int
-    ties: int
-
-
-class StepEntry(TypedDict):
-    """One edge of a path: its type, both ends, its weight, and the path's score after it."""
-
-    edge: str
-    source: str
-    target: str
-    weight: float
-    score: float
-
-
-class HitEntry(TypedDict):
-    """One of a question's first hits, by passage, with the path that led to it."""
-
-    passage_id: str
-    rank: int
-    score: float
-    origin: str
-    components: Mapping[str, float]
-    path: Sequence[StepEntry]
-    source: NotRequired[Mapping[str, object]]
-
-
-class QuestionHits(TypedDict):
-    """A label's hits for one question."""
-
-    question_id: str
-    strategy: str
-    hits: Sequence[HitEntry]
+HitEntry: TypeAlias = dict[str, Any]
+"""One of a question's first hits: `passage_id`, `rank`, `score`, `origin`, `components`, the `path` that led to it (a
+list of StepEntry), and `source`, its file and page, where the corpus gives them."""
 
 
 class RunDetails(TypedDict, total=False):
     """details.json.gz: the report's content that results.json and questions.parquet lack.
 
     `run` holds the facts of the command, among them its `settings` and `warnings`; `stated` holds [entity id, entity
-    id, lines] of pairs on paths.
+    id, lines] of pairs on paths; `paths` has for each `question_id` and `strategy` its `hits`.
     """
 
     schema: str
@@ -207,7 +116,7 @@ class RunDetails(TypedDict, total=False):
     intervals: Mapping[str, Mapping[str, Sequence[float]]]
     names: Mapping[str, str]
     stated: Sequence[tuple[str, str, Sequence[str]]]
-    paths: Sequence[QuestionHits]
+    paths: Sequence[Mapping[str, Any]]
 
 
 def figure(entry: StrategyEntry, name: str) -> float | None:
@@ -248,12 +157,12 @@ class FinishedRun:
     @property
     def name(self) -> str:
         """The benchmark's name."""
-        return self.results["benchmark"]["name"]
+        return str(self.results["benchmark"]["name"])
 
     @property
     def digest(self) -> str:
         """Digest of the benchmark that was run."""
-        return self.results["benchmark"]["digest"]
+        return str(self.results["benchmark"]["digest"])
 
     @property
     def labels(self) -> list[str]:

@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any
 
 from hopbench.eval.metrics import ADD_ANSWERS, ADD_GOLD, all_metrics, catalogue, get_metric
-from hopbench.eval.runs.files import StrategyEntry, TargetEntry, figure
+from hopbench.eval.runs.files import StrategyEntry, figure
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
@@ -17,7 +18,7 @@ COSTS = (
     *("latency_ms_p50", "latency_ms_p95", "seconds", "round_trips", "llm_calls", "tokens"),
     *("context_tokens", "coverage", "failures"),
 )
-"""What a target may limit beside the metrics, as results.json names it."""
+"""The costs that a target may limit, in addition to the metrics, as results.json names it."""
 
 _COMPARED: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -65,10 +66,6 @@ class Target:
         """`METRIC>=LIMIT` without the label."""
         return f"{self.metric}{self.op}{self.limit:g}"
 
-    def kept_by(self, value: float) -> bool:
-        """Whether a value meets the limit."""
-        return _COMPARED[self.op](value, self.limit)
-
 
 @dataclass(frozen=True, slots=True)
 class TargetResult:
@@ -81,7 +78,7 @@ class TargetResult:
     @property
     def passed(self) -> bool:
         """Whether the label was measured and meets the limit."""
-        return self.value is not None and self.target.kept_by(self.value)
+        return self.value is not None and _COMPARED[self.target.op](self.value, self.target.limit)
 
     @property
     def words(self) -> str:
@@ -136,24 +133,19 @@ def check_targets(targets: Sequence[Target], strategies: Mapping[str, StrategyEn
 
     Metrics are judged by their zero-filled means: a failed question counts as the worst value.
     """
-    return [
-        TargetResult(target, label, _value(target.metric, strategies[label]))
-        for target in targets
-        for label in ([target.label] if target.label else strategies)
-    ]
+    found = []
+    for target in targets:
+        for label in [target.label] if target.label else strategies:
+            entry, name = strategies[label], target.metric
+            value = figure(entry, name) if name in COSTS else entry["metrics"].get(name)
+            found.append(TargetResult(target, label, value))
+    return found
 
 
-def _value(name: str, entry: StrategyEntry) -> float | None:
-    if name in COSTS:
-        return figure(entry, name)
-    value = entry["metrics"].get(name)
-    return None if value is None else float(value)
-
-
-def targets_entry(results: Sequence[TargetResult]) -> dict[str, dict[str, TargetEntry]]:
+def targets_entry(results: Sequence[TargetResult]) -> dict[str, dict[str, dict[str, Any]]]:
     """Make the entry: condition → label → {"value", "passed"}; a condition on a time names seconds or latency."""
-    entries: dict[str, dict[str, TargetEntry]] = {}
+    entries: dict[str, dict[str, dict[str, Any]]] = {}
     for result in results:
-        outcome: TargetEntry = {"value": result.value, "passed": result.passed}
+        outcome = {"value": result.value, "passed": result.passed}
         entries.setdefault(result.target.condition, {})[result.label] = outcome
     return entries

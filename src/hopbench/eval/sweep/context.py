@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 
@@ -22,10 +21,8 @@ from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.processes import collector_paused
-from hopbench.retrieval.text.model_tokens import count_tokens
 
 STORED_RANKS = 20
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -55,8 +52,8 @@ class TrialContext:
     @cached_property
     def parts(self) -> list[Batch]:
         """The questions in batches with their candidates."""
-        asked = [question.question for question in self.benchmark.questions]
-        parts = batches(self.index, asked, self.batch, processes=self.processes)
+        questions = [question.question for question in self.benchmark.questions]
+        parts = batches(self.index, questions, self.batch, processes=self.processes)
         prepare(parts)
         return parts
 
@@ -92,7 +89,8 @@ class TrialContext:
         with collector_paused():
             outcome = ranked or run_trial(strategy.name, strategy, self.parts, self.budget)
             tables = {strategy.name: score(self.benchmark, outcome.rankings, ragas=self.ragas, also=self.metrics)}
-        answered = read(self.reading, self.benchmark, {strategy.name: outcome}, tables, _directly)
+        # To the scheduler a trial is a single step, answers and judgements included.
+        answered = read(self.reading, self.benchmark, {strategy.name: outcome}, tables, lambda _, work: work())
         rows = tables[strategy.name]
         summary = summarise(rows, self.benchmark, context_passages=self.budget.chunks)
         ids = [question.id for question in self.benchmark.questions]
@@ -104,16 +102,9 @@ class TrialContext:
         return TrialRecord(key.id, key.settings, summary["metrics"], rows, *spent)
 
     def _costs(self, strategy: Strategy, outcome: TrialOutcome) -> dict[str, float]:
-        spent = outcome.counters
-        answered = [ranking for ranking in outcome.rankings.values() if ranking.failure is None]
-        contexts = [count_tokens(ranking.context) for ranking in answered]
-        costs: dict[str, float] = {
-            "round_trips": spent.round_trips,
-            "edges_touched": spent.edges_touched,
-            "llm_calls": spent.llm_calls,
-            "tokens": spent.tokens,
-            "context_tokens": round(float(np.mean(contexts)), 2) if contexts else 0.0,
-        }
+        names = ("round_trips", "edges_touched", "llm_calls", "tokens")
+        costs: dict[str, float] = {name: getattr(outcome.counters, name) for name in names}
+        costs["context_tokens"] = outcome.context_tokens
         if self.latency:
             questions = [question.question for question in self.benchmark.questions]
             latencies = list(measure_latency(strategy, self.index, questions, self.seed).values())
@@ -122,22 +113,13 @@ class TrialContext:
         return costs
 
 
-def _directly(_: str, work: Callable[[], T], /) -> T:
-    """Run a step directly: to the scheduler a trial is a single step, answers and judgements included."""
-    return work()
+def sampled(benchmark: Benchmark, count: int | None, seed: int, *, nested: bool = False) -> Benchmark:
+    """Sample `count` questions of the benchmark with `seed`, in their order; all when there are no more.
 
-
-def sampled(benchmark: Benchmark, count: int | None, seed: int) -> Benchmark:
-    """Sample `count` questions of the benchmark with `seed`, in their order; all when there are no more."""
-    if count is None or count >= len(benchmark.questions):
+    A `nested` sample contains the smaller ones with the same seed.
+    """
+    size, rng = len(benchmark.questions), np.random.default_rng(seed)
+    if count is None or count >= size:
         return benchmark
-    chosen = np.random.default_rng(seed).choice(len(benchmark.questions), count, replace=False)
-    return replace(benchmark, questions=tuple(benchmark.questions[i] for i in sorted(chosen)))
-
-
-def first_drawn(benchmark: Benchmark, count: int | None, seed: int) -> Benchmark:
-    """Sample `count` questions in their order; a larger sample with the same seed contains the smaller ones."""
-    if count is None or count >= len(benchmark.questions):
-        return benchmark
-    chosen = np.random.default_rng(seed).permutation(len(benchmark.questions))[:count]
+    chosen = rng.permutation(size)[:count] if nested else rng.choice(size, count, replace=False)
     return replace(benchmark, questions=tuple(benchmark.questions[i] for i in sorted(chosen)))

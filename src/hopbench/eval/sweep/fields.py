@@ -60,11 +60,8 @@ class Range(Section):
 
     def real(self) -> Range:
         """The same range for a parameter of real numbers: without a step, 0 to 1 includes all values between."""
-        return (
-            self
-            if self.step is not None
-            else self.model_copy(update={"low": float(self.low), "high": float(self.high)})
-        )
+        ends = {"low": float(self.low), "high": float(self.high)}
+        return self if self.step is not None else self.model_copy(update=ends)
 
     def values(self) -> list[int | float]:
         """List every `step`-th value; none without a step."""
@@ -106,8 +103,27 @@ class Entry(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _own_names(cls, content: Any) -> Any:
-        return with_own_names(content)
+    def _own_names(cls, entry: Any) -> Any:
+        """An entry as it was written, with aliases of parameters replaced; anything else stays as it is."""
+        if not isinstance(entry, dict) or not isinstance(entry.get("strategy"), str):
+            return entry
+        parts = Label.of_any(entry["strategy"])
+        if parts.reranker:
+            raise ValueError(f"strategy: a sweep varies one strategy: leave out +{parts.reranker}")
+        if parts.name not in registry().names():
+            return entry
+        kind = registry().get(parts.name)
+
+        def own(values: Any) -> Any:
+            return by_field(kind, values) if isinstance(values, dict) else values
+
+        try:
+            given = {field: own(entry[field]) for field in ("base", "grid", "space", "when") if field in entry}
+            if isinstance(given.get("when"), dict):
+                given["when"] = {parameter: own(others) for parameter, others in given["when"].items()}
+            return {**entry, "strategy": canonical_label(entry["strategy"]), **given}
+        except HopBenchError as error:
+            raise ValueError(str(error)) from error
 
 
 def _limits(name: str) -> Any:
@@ -127,33 +143,6 @@ class BuildValues(Section):
     similar_top_k: list[Annotated[int, _limits("similar_top_k")]] = _values("similar_top_k")
     similar_floor: list[Annotated[float, _limits("similar_floor")]] = _values("similar_floor")
     max_tokens: list[Annotated[int, _limits("max_tokens")]] = _values("max_tokens")
-
-
-def with_own_names(entry: Any) -> Any:
-    """An entry of a sweep file as it was written, with aliases replaced; anything else stays as it is.
-
-    Raises ValueError, as a validator does, where two names mean one parameter.
-    """
-    if not isinstance(entry, dict) or not isinstance(entry.get("strategy"), str):
-        return entry
-    parts = Label.of_any(entry["strategy"])
-    if parts.reranker:
-        raise ValueError(f"strategy: a sweep varies one strategy: leave out +{parts.reranker}")
-    name = parts.name
-    if name not in registry().names():
-        return entry
-    kind = registry().get(name)
-
-    def own(values: Any) -> Any:
-        return by_field(kind, values) if isinstance(values, dict) else values
-
-    try:
-        given = {field: own(entry[field]) for field in ("base", "grid", "space", "when") if field in entry}
-        if isinstance(given.get("when"), dict):
-            given["when"] = {parameter: own(others) for parameter, others in given["when"].items()}
-        return {**entry, "strategy": canonical_label(entry["strategy"]), **given}
-    except HopBenchError as error:
-        raise ValueError(str(error)) from error
 
 
 class ModelFields(Section):

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from hopbench.eval.benchmarks import benchmark_names
-from hopbench.eval.metrics import PRIMARY, asked_metrics, get_metric
+from hopbench.eval.metrics import PRIMARY, get_metric, requested_metrics
 from hopbench.eval.sweep.fields import MAX_LISTED, OBJECTIVES, BuildValues, Entry, ModelFields, Range, Section
 from hopbench.retrieval.strategies.label import Label
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
@@ -42,7 +42,7 @@ class Objective(Section):
     def _known(cls, name: str) -> str:
         try:
             if name not in OBJECTIVES:
-                asked_metrics([name])
+                requested_metrics([name])
         except InputError as error:
             raise ValueError(str(error)) from error
         return name
@@ -50,7 +50,7 @@ class Objective(Section):
     @property
     def asked(self) -> tuple[str, ...]:
         """The objective's metrics that are measured only on request, such as `recall@7`."""
-        return asked_metrics((self.metric, self.also))
+        return requested_metrics((self.metric, self.also))
 
 
 class Halving(Section):

@@ -105,17 +105,7 @@ def read_sweep(file: Path, flags: Mapping[str, object] | None = None) -> SweepPl
 
 def _listed(spaces: Sequence[Space], content: SweepFile) -> Iterator[Candidate]:
     """List the configurations of the search, each followed by its ablations; none for a Bayesian search."""
-    if content.search == "bayesian":
-        return
-    for candidate in _found(spaces, content):
-        yield candidate
-        if content.ablations:
-            for less, edges in ablated(candidate.strategy).items():
-                label = changed_label(candidate.label, changes_of(candidate.strategy, less))
-                yield replace(candidate, strategy=less, label=label, without=edges, of=candidate.strategy)
-
-
-def _found(spaces: Sequence[Space], content: SweepFile) -> Iterable[Candidate]:
+    found: Iterable[Candidate] = ()
     match content.search:
         case "grid":
             if sum(space.combinations for space in spaces) > MAX_LISTED:
@@ -123,11 +113,18 @@ def _found(spaces: Sequence[Space], content: SweepFile) -> Iterable[Candidate]:
                 raise InputError(
                     f"{names}: the grid has over {MAX_LISTED:,} combinations, the limit: use search: random"
                 )
-            return (candidate for space in spaces for candidate in space.grid())
+            found = (candidate for space in spaces for candidate in space.grid())
         case "ofat":
-            return (candidate for space in spaces for candidate in space.one_at_a_time())
-        case _:
-            return _drawn(spaces, content.trials or 0, content.seed)
+            found = (candidate for space in spaces for candidate in space.one_at_a_time())
+        case "random":
+            found = _drawn(spaces, content.trials or 0, content.seed)
+    for candidate in found:
+        yield candidate
+        whole = candidate.strategy
+        for less, edges in ablated(whole).items() if content.ablations else ():
+            changes = {name: value for name, value in less.spec().items() if value != whole.spec()[name]}
+            label = changed_label(candidate.label, changes)
+            yield replace(candidate, strategy=less, label=label, without=edges, of=whole)
 
 
 def _drawn(spaces: Sequence[Space], count: int, seed: int) -> list[Candidate]:
@@ -139,13 +136,13 @@ def _drawn(spaces: Sequence[Space], count: int, seed: int) -> list[Candidate]:
         if len(drawn) == count or since > ATTEMPTS * (len(drawn) + ATTEMPTS):
             break
         space = spaces[int(rng.integers(len(spaces)))]
-        candidate = space.candidate(lambda dimension: drawn_value(dimension, rng))
+        candidate = space.candidate(lambda dimension: _drawn_value(dimension, rng))
         since = since + 1 if candidate.key in drawn else 0
         drawn.setdefault(candidate.key, candidate)
     return list(drawn.values())
 
 
-def drawn_value(dimension: Dimension, rng: np.random.Generator) -> Scalar:
+def _drawn_value(dimension: Dimension, rng: np.random.Generator) -> Scalar:
     """Draw a value of the dimension uniformly (a logarithmic range: uniformly by magnitude)."""
     span = dimension.values
     if not isinstance(span, Range):
@@ -170,12 +167,6 @@ def ablated(whole: Strategy) -> dict[Strategy, tuple[str, ...]]:
         less = replace(whole, **changes)
         variants[less] = (*variants.get(less, ()), edge)
     return variants
-
-
-def changes_of(whole: Strategy, less: Strategy) -> dict[str, object]:
-    """List the parameters in which a strategy differs from another of its kind."""
-    usual = whole.spec()
-    return {name: value for name, value in less.spec().items() if value != usual[name]}
 
 
 def _distinct(candidates: Iterable[Candidate]) -> list[Candidate]:

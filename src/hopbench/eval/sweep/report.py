@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
+from operator import le
 from pathlib import Path
 from typing import Any
 
@@ -56,33 +57,31 @@ class Response:
     points: Sequence[Point]
     importance: float | None
 
-    @property
-    def numeric(self) -> bool:
-        """Whether its values lie on a line."""
-        return all(type(point.value) in {int, float} for point in self.points)
-
 
 def responses(results: Sequence[Result], metric: str, seed: int) -> list[Response]:
-    """List the response to every parameter that varies among whole results, most important first, by strategy."""
+    """List the response to every parameter that varies among whole results, max_tokens important first, by strategy."""
     ordered: list[Response] = []
     by_strategy: dict[str, list[Result]] = {}
     for result in results:
         if result.dropped_at is None and result.candidate.of is None:
             by_strategy.setdefault(result.candidate.strategy.name, []).append(result)
     for strategy, own in by_strategy.items():
-        values = effective_values(own)
-        shares = importances(values, [result.mean(metric) for result in own], seed)
+        values = _effective_values(own)
+        shares = _importances(values, [result.mean(metric) for result in own], seed)
         draws = _draws(own, metric, seed)
-        listed = [Response(strategy, n, _points(n, v, own, metric, draws), shares.get(n)) for n, v in values.items()]
-        ordered += sorted(listed, key=lambda result: -(result.importance or 0.0))
+        for name in sorted(values, key=lambda name: -shares.get(name, 0.0)):
+            points = [
+                _point(value, [own[place] for place in members], metric, [(scores[members], d) for scores, d in draws])
+                for value, members in _groups(values[name]).items()
+            ]
+            ordered.append(Response(strategy, name, points, shares.get(name)))
     return ordered
 
 
-def effective_values(results: Sequence[Result]) -> dict[str, list[Scalar]]:
+def _effective_values(results: Sequence[Result]) -> dict[str, list[Scalar]]:
     """Collect the values of each varying parameter: parameter → its value in each configuration."""
-    names = dict.fromkeys(name for result in results for name in result.candidate.varied)
     varied: dict[str, list[Scalar]] = {}
-    for name in names:
+    for name in dict.fromkeys(name for result in results for name in result.candidate.varied):
         owners = [result.candidate.build if name.startswith(BUILD) else result.candidate.strategy for result in results]
         values = [getattr(owner, name.removeprefix(BUILD)) for owner in owners]
         if len(set(values)) > 1:
@@ -90,7 +89,7 @@ def effective_values(results: Sequence[Result]) -> dict[str, list[Scalar]]:
     return varied
 
 
-def importances(values: Mapping[str, Sequence[Scalar]], scores: Sequence[float], seed: int) -> dict[str, float]:
+def _importances(values: Mapping[str, Sequence[Scalar]], scores: Sequence[float], seed: int) -> dict[str, float]:
     """Compute each parameter's share of the variance by fANOVA (Hutter et al., ICML 2014), as Optuna computes it.
 
     Empty for too few configurations, or when they all score the same.
@@ -129,24 +128,14 @@ def _draws(results: Sequence[Result], metric: str, seed: int) -> list[tuple[Arra
     return draws
 
 
-def _points(
-    name: str, values: Sequence[Scalar], results: Sequence[Result], metric: str, draws: Sequence[tuple[Array, Array]]
-) -> list[Point]:
-    points = []
-    for value, members in _groups(values).items():
-        means = [scores[members].mean(axis=0) for scores, _ in draws]
-        resampled = np.mean([_resampled(mean, drawn) for mean, (_, drawn) in zip(means, draws, strict=True)], axis=0)
-        low, high = np.quantile(resampled, [0.025, 0.975])
-        best = min((results[place].mean(metric) for place in members), key=lambda value: rank_key(metric, value))
-        mean = float(np.mean([by_question.mean() for by_question in means]))
-        points.append(Point(value, mean, float(low), float(high), best, len(members)))
-    return points
-
-
-def _resampled(means: Array, drawn: Array) -> Array:
-    """Means (r,) of resamples of the questions' means (n,), drawn (r, n) times: the same on every processor."""
-    size = len(means)
-    return np.asarray(drawn @ summable(means, size) / size)
+def _point(value: Scalar, members: Sequence[Result], metric: str, draws: Sequence[tuple[Array, Array]]) -> Point:
+    means = [scores.mean(axis=0) for scores, _ in draws]
+    # Products with `summable` numbers are the same on every processor.
+    resampled = [drawn @ summable(mean, len(mean)) / len(mean) for mean, (_, drawn) in zip(means, draws, strict=True)]
+    low, high = np.quantile(np.mean(resampled, axis=0), [0.025, 0.975])
+    best = min((result.mean(metric) for result in members), key=lambda mean: rank_key(metric, mean))
+    mean = float(np.mean([by_question.mean() for by_question in means]))
+    return Point(value, mean, float(low), float(high), best, len(members))
 
 
 def _groups(values: Sequence[Scalar]) -> dict[Scalar, list[int]]:
@@ -178,44 +167,31 @@ def varied(result: Result) -> str:
 
 
 def front(results: Sequence[Result], metric: str, timed: bool) -> list[Place]:
-    """Whole configurations with their costs; none beats those on the front in one and equals them in the rest."""
+    """Whole configurations with their costs; none beats those on the front in one and equals them in the rest.
+
+    Milliseconds are the p95 of single calls where it was measured, else the batch's time per question. Tokens of a
+    question are what the reader would be given, and what the strategy's own model read and wrote.
+    """
     places = []
     for result in results:
-        ms, tokens = milliseconds(result, timed), spent_tokens(result)
-        if ms is not None and tokens is not None:
-            places.append(Place(result, result.mean(metric), ms, tokens))
+        records = list(result.records.values())
+        each = [1000 * record.seconds / max(1, len(record.questions)) for record in records]
+        ms = result.cost("latency_ms_p95") if timed else sum(each) / len(each)
+        context = result.cost("context_tokens")
+        own = [record.costs.get("tokens", 0.0) / max(1, len(record.questions)) for record in records]
+        if ms is not None and context is not None:
+            places.append(Place(result, result.mean(metric), ms, context + sum(own) / len(own)))
     keys = [(rank_key(metric, place.value), place.ms, place.tokens) for place in places]
     return [
-        Place(place.result, place.value, place.ms, place.tokens, not any(_beats(other, key) for other in keys))
+        replace(place, front=not any(other != key and all(map(le, other, key)) for other in keys))
         for place, key in zip(places, keys, strict=True)
     ]
-
-
-def _beats(first: tuple[float, ...], second: tuple[float, ...]) -> bool:
-    return first != second and all(a <= b for a, b in zip(first, second, strict=True))
-
-
-def milliseconds(result: Result, timed: bool) -> float | None:
-    """The p95 of single calls where it was measured, else the batch's time per question."""
-    if timed:
-        return result.cost("latency_ms_p95")
-    each = [1000 * record.seconds / max(1, len(record.questions)) for record in result.records.values()]
-    return sum(each) / len(each)
-
-
-def spent_tokens(result: Result) -> float | None:
-    """Tokens a question: what the reader would be given, and what the strategy's own model read and wrote."""
-    context = result.cost("context_tokens")
-    if context is None:
-        return None
-    own = [record.costs.get("tokens", 0.0) / max(1, len(record.questions)) for record in result.records.values()]
-    return context + sum(own) / len(own)
 
 
 def pareto_figure(metric: str, places: Sequence[Place], timed: bool) -> Figure:
     """Quality over time; the size of a mark shows tokens, open marks are beaten in all three."""
     names = list(dict.fromkeys(place.result.candidate.strategy.name for place in places))
-    most = max((place.tokens for place in places), default=1.0) or 1.0
+    max_tokens = max((place.tokens for place in places), default=1.0) or 1.0
     traces = []
     for series, name in enumerate(names):
         own = [place for place in places if place.result.candidate.strategy.name == name]
@@ -235,7 +211,7 @@ def pareto_figure(metric: str, places: Sequence[Place], timed: bool) -> Figure:
                     "meta": {
                         "series": series,
                         "hop_free": beaten,
-                        "sizes": [round(6 + 10 * place.tokens / most, 1) for place in some],
+                        "sizes": [round(6 + 10 * place.tokens / max_tokens, 1) for place in some],
                     },
                 }
             )
@@ -247,7 +223,7 @@ def pareto_figure(metric: str, places: Sequence[Place], timed: bool) -> Figure:
 
 
 def curves(metric: str, answers: Sequence[Response]) -> list[Figure]:
-    """A response curve with its band for each of the most important parameters."""
+    """A response curve with its band for each of the max_tokens important parameters."""
     names = list(dict.fromkeys(answer.strategy for answer in answers))
     chosen = sorted(answers, key=lambda answer: -(answer.importance or 0.0))[:CURVES]
     return [
@@ -258,7 +234,9 @@ def curves(metric: str, answers: Sequence[Response]) -> list[Figure]:
 
 
 def _curve(metric: str, answer: Response, series: int, name: str) -> Figure:
-    x = [point.value if answer.numeric else str(point.value) for point in answer.points]
+    values = [point.value for point in answer.points]
+    numeric = all(type(value) in {int, float} for value in values)
+    x = values if numeric else list(map(str, values))
     mean, low, high = ([getattr(point, part) for point in answer.points] for part in ("mean", "low", "high"))
     meta = {"series": series, "hop_free": False}
     line: Figure = {"type": "scatter", "name": "mean", "mode": "lines+markers", "x": x, "y": mean, "meta": meta}
@@ -266,19 +244,16 @@ def _curve(metric: str, answer: Response, series: int, name: str) -> Figure:
     best: Figure = {"type": "scatter", "name": "best", "mode": "markers", "x": x, "meta": {**meta, "hop_free": True}}
     best |= {"y": [point.best for point in answer.points], "hovertemplate": "%{x}: %{y:.3f}<extra>best</extra>"}
     traces = [line, best]
-    if answer.numeric:
+    axis: Figure = {"title": {"text": escape(answer.parameter)}, "type": "category"}
+    if numeric:
+        wide = min(values) > 0 and max(values) / min(values) >= 50  # type: ignore[operator]
+        axis["type"] = "log" if wide else "-"
         band = {"type": "scatter", "mode": "lines", "name": "95%", "x": [*x, *x[::-1]], "y": [*high, *low[::-1]]}
         traces.insert(0, {**band, "meta": {**meta, "band": True}})
     else:
-        up = [h - m for h, m in zip(high, mean, strict=True)]
-        down = [m - bound for bound, m in zip(low, mean, strict=True)]
         line["mode"] = "markers"
+        up, down = np.subtract(high, mean).tolist(), np.subtract(mean, low).tolist()
         line["error_y"] = {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "width": 4}
-    values = [point.value for point in answer.points]
-    wide = answer.numeric and min(values) > 0 and max(values) / min(values) >= 50  # type: ignore[operator]
-    axis: Figure = {"title": {"text": escape(answer.parameter)}, "type": "log" if wide else "-"}
-    if not answer.numeric:
-        axis["type"] = "category"
     heading = f"{answer.strategy}: {answer.parameter}"
     return {"id": name, "title": heading, "traces": traces, "layout": {"xaxis": axis, "yaxis": _axis(metric)}}
 

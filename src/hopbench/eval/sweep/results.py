@@ -1,4 +1,4 @@
-"""The results of a sweep: one per configuration, their order and table, and how much of a winner's lead is luck.
+"""The results of a sweep: one per configuration, their order, table and winner, and how much of its lead is luck.
 
 Choosing the best of many on the questions that score it flatters it. So the choice is repeated on bootstrap resamples
 of the questions and scored on the questions that each resample left out (Efron and Tibshirani, 1997; Cawley and Talbot,
@@ -7,22 +7,30 @@ JMLR 2010): the estimate is of the whole procedure, choice included.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import yaml
 
 from hopbench.eval.answering.reading import Read, costs, judged_figures
+from hopbench.eval.files import write_atomically
 from hopbench.eval.metrics import Summary, all_metrics, rank_key, sign_of, worst_of
 from hopbench.eval.sweep.file import Objective
+from hopbench.eval.sweep.plan import SweepPlan
 from hopbench.eval.sweep.space import Candidate
+from hopbench.eval.trials.key import code_version
 from hopbench.eval.trials.ledger import TrialRecord
-from hopbench.eval.types import MAX_FAILED, too_many_failed
+from hopbench.eval.types import MAX_FAILED, Benchmark, hashes_of, too_many_failed
+from hopbench.retrieval.fitted import FittedOn
 from hopbench.retrieval.strategies.base import Strategy
+from hopbench.retrieval.strategies.label import Label
 from hopbench.retrieval.support.arithmetic import summable
 from hopbench.retrieval.support.errors import InputError
 
@@ -85,7 +93,7 @@ class Result:
 
     def violated(self, constraints: Mapping[str, float]) -> list[str]:
         """The constraints that it violates."""
-        return [name for name, most in constraints.items() if (cost := self.cost(name)) is None or cost > most]
+        return [name for name, limit in constraints.items() if (cost := self.cost(name)) is None or cost > limit]
 
     @cached_property
     def ragas(self) -> dict[str, float]:
@@ -239,8 +247,8 @@ def with_readers(own: Mapping[str, float], answered: Read, label: str, summary: 
     total["llm_calls"] += answering.get("calls", 0)
     total["tokens"] += answering.get("tokens_in", 0) + answering.get("tokens_out", 0)
     total |= {name: float(spent[name]) for name in ("judge_calls", "judge_tokens") if name in spent}
-    least = min((summary["measured"][name] for name in model_metrics() if name in summary["measured"]), default=1.0)
-    share = min(1.0, least / summary["coverage"]) if summary["coverage"] else 1.0
+    lowest = min((summary["measured"][name] for name in model_metrics() if name in summary["measured"]), default=1.0)
+    share = min(1.0, lowest / summary["coverage"]) if summary["coverage"] else 1.0
     return {**total, **judged_figures(spent.get("judged", {})), COVERAGE: share}
 
 
@@ -254,11 +262,6 @@ def model_metrics() -> list[str]:
     return [*all_metrics("answer"), *all_metrics("judge")]
 
 
-def is_complete(record: TrialRecord) -> bool:
-    """Whether enough of a trial's questions were ranked and read to store it; else the next run repeats it."""
-    return not shortcomings(record)
-
-
 def shortcomings(record: TrialRecord) -> list[str]:
     """Explain why a trial is not stored: an outage of a server or model must not be its final result."""
     reasons, count = [], len(record.questions)
@@ -267,6 +270,11 @@ def shortcomings(record: TrialRecord) -> list[str]:
     if record.costs.get(COVERAGE, 1.0) < 1.0 - MAX_FAILED:
         reasons.append(f"answers or judgements cover {record.costs[COVERAGE]:.1%} of it")
     return reasons
+
+
+def is_complete(record: TrialRecord) -> bool:
+    """Whether enough of a trial's questions were ranked and read to store it; else the next run repeats it."""
+    return not shortcomings(record)
 
 
 @dataclass(frozen=True)
@@ -303,3 +311,63 @@ def readers_of(result: Result) -> tuple[str, str]:
     if judge:
         judged_by = f"{judge['model']}@{judge['url']}, profile {judge['profile']}, asked {judge['repeats']} ×"
     return reader["llm"] if reader else "", judged_by
+
+
+def write_preset(path: Path, plan: SweepPlan, best: Result, benchmarks: Mapping[str, Benchmark]) -> None:
+    """Write the winner's values of the fields that the sweep names; all others have their documented defaults."""
+    objective, spec = plan.content.objective, best.candidate.strategy.spec()
+    usual = {name: field.default for name, field in type(best.candidate.strategy).parameters().items()}
+    parameters = {name: value for name, value in spec.items() if name in plan.named or value != usual[name]}
+    content = {
+        "parameters": parameters,
+        "provenance": {
+            "sweep": plan.file.name,
+            "sweep_digest": hashlib.sha256(plan.file.read_bytes()).hexdigest(),
+            "tuned_on": {
+                name: {
+                    "role": benchmark.role,
+                    "questions": len(best.by_dataset[name][0].questions),
+                    objective.metric: best.on(name, objective.metric),
+                    "digest": benchmark.digest,
+                    **hashes_of(benchmark),
+                }
+                for name, benchmark in benchmarks.items()
+            },
+            "seed": plan.content.seed,
+            "embedder": next(iter(best.records.values())).settings["embedder"],
+            "trials": plan.trials,
+            "configurations": len(plan.candidates),
+            "objective": f"mean of {objective.metric} over the data sets; ties by {objective.also}",
+            "value": round(best.mean(objective.metric), 6),
+            "code_version": code_version(),
+        },
+    }
+    write_atomically(path, yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120).encode())
+
+
+def best_yaml(plan: SweepPlan, best: Result, tuned_on: Sequence[FittedOn] = ()) -> str:
+    """Format the winner for `hopbench run --config`, with the sets that chose it unless its label names them."""
+    build, content = best.candidate.build, plan.content
+    flags: dict[str, object] = {
+        "dataset": plan.report_on or plan.datasets[0],
+        "strategies": best.candidate.label,
+        "store": content.store,
+        "embedder": build.embedder,
+        "extractor": build.extractor,
+        **build.settings(),
+        **({"llm": content.llm} if content.llm else {}),
+        **content.asked,
+    }
+    if content.judge:
+        flags |= {
+            "judge": content.judge,
+            "judge_profile": content.judge_profile,
+            "judge_metrics": ",".join(content.judge_metrics) or "all",
+            "repeats": content.judge_repeats,
+        }
+    if tuned_on and Label.of_any(best.candidate.label).changes:
+        flags["tuned_on"] = list(map(str, tuned_on))
+    metric = content.objective.metric
+    chosen_on = ", ".join(dataset.name for dataset in tuned_on) or ", ".join(best.by_dataset)
+    comment = f"# The best configuration of {plan.file.name}: {metric} {best.mean(metric):.3f}, chosen on {chosen_on}\n"
+    return f"{comment}# hopbench run --config best.yaml --out DIR\n{yaml.safe_dump(flags, sort_keys=False, width=120)}"

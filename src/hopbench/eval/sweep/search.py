@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hopbench.eval.metrics import sign_of
 from hopbench.eval.sweep.fields import Range, Scalar
 from hopbench.eval.sweep.plan import SweepPlan
 from hopbench.eval.sweep.results import Result, ranked
-from hopbench.eval.sweep.space import Candidate, Dimension, Space
+from hopbench.eval.sweep.space import Candidate, Dimension
 
 if TYPE_CHECKING:
     import optuna
@@ -26,23 +26,11 @@ class Round(NamedTuple):
     questions: int | None = None
 
 
-class Search(Protocol):
-    """`ask` and `tell` are called in turn until a round is empty. Seeded: a resumed sweep repeats the search."""
-
-    def ask(self) -> Round:
-        """Return the next round; it has no candidates when nothing is left."""
-        ...
-
-    def tell(self, results: Sequence[Result]) -> None:
-        """Report the results of the round's candidates, in its order."""
-        ...
-
-
 def search_of(plan: SweepPlan, questions: int) -> Search:
     """Make the plan's search; `questions` is how many the largest data set has."""
     if plan.content.search == "bayesian":
         return BayesianSearch(plan)
-    return ListedSearch(plan, rounds(plan, questions))
+    return Search(plan, rounds(plan, questions))
 
 
 def rounds(plan: SweepPlan, questions: int) -> list[int | None]:
@@ -50,9 +38,9 @@ def rounds(plan: SweepPlan, questions: int) -> list[int | None]:
     halving = plan.content.halving
     if halving is None:
         return [None]
-    most = min(questions, plan.content.questions or questions)
+    limit = min(questions, plan.content.questions or questions)
     sizes, size = list[int | None](), halving.questions
-    while size < most:
+    while size < limit:
         sizes.append(size)
         size *= halving.factor
     return [*sizes, None]
@@ -67,8 +55,11 @@ def expected_trials(plan: SweepPlan, questions: int) -> int:
     return trials
 
 
-class ListedSearch:
-    """The plan's configurations; after each round but the last the best 1/factor go on."""
+class Search:
+    """The plan's configurations; after each round but the last the best 1/factor go on.
+
+    `ask` and `tell` are called in turn until a round is empty. A search is seeded: a resumed sweep repeats it.
+    """
 
     def __init__(self, plan: SweepPlan, sizes: Sequence[int | None]) -> None:
         self._plan = plan
@@ -76,11 +67,11 @@ class ListedSearch:
         self._sizes = list(sizes)
 
     def ask(self) -> Round:
-        """See `Search`."""
+        """Return the next round; it has no candidates when nothing is left."""
         return Round(self._left, self._sizes[0]) if self._sizes else Round([])
 
     def tell(self, results: Sequence[Result]) -> None:
-        """See `Search`."""
+        """Report the results of the round's candidates, in its order."""
         self._sizes.pop(0)
         halving = self._plan.content.halving
         if self._sizes and halving is not None:
@@ -89,7 +80,7 @@ class ListedSearch:
             self._left = [candidate for candidate in self._left if candidate.key in best_keys]
 
 
-class BayesianSearch:
+class BayesianSearch(Search):
     """Optuna's tree-structured Parzen estimator (Bergstra et al., NeurIPS 2011), seeded.
 
     It learns from results alone, which are in the ledger, so a resumed sweep makes the same suggestions again.
@@ -99,16 +90,16 @@ class BayesianSearch:
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self._plan = plan
-        self._left = plan.content.trials or 0
+        super().__init__(plan, ())
+        self._count = plan.content.trials or 0
         self._asked: list[optuna.trial.Trial] = []
         sampler = optuna.samplers.TPESampler(seed=plan.content.seed)
         self._study = optuna.create_study(direction="maximize", sampler=sampler)
 
     def ask(self) -> Round:
         """See `Search`."""
-        count = min(SUGGESTIONS_AT_ONCE, self._left)
-        self._left -= count
+        count = min(SUGGESTIONS_AT_ONCE, self._count)
+        self._count -= count
         self._asked = [self._study.ask() for _ in range(count)]
         return Round([self._candidate(trial) for trial in self._asked])
 
@@ -129,20 +120,20 @@ class BayesianSearch:
     def _candidate(self, trial: optuna.trial.Trial) -> Candidate:
         spaces = self._plan.spaces
         place = trial.suggest_categorical("strategy", range(len(spaces))) if len(spaces) > 1 else 0
-        space: Space = spaces[place]
         prefix = f"{place}." if len(spaces) > 1 else ""
-        return space.candidate(lambda dimension: _suggested(trial, prefix + dimension.name, dimension))
 
+        def suggested(dimension: Dimension) -> Scalar:
+            span, name = dimension.values, prefix + dimension.name
+            value: Any
+            if not isinstance(span, Range):
+                value = trial.suggest_categorical(name, list(span))
+            elif span.step is not None:  # Optuna would shorten a range that its step does not divide, with a warning
+                value = span.values()[trial.suggest_int(name, 0, len(span.values()) - 1)]
+            elif span.whole:
+                value = trial.suggest_int(name, int(span.low), int(span.high), log=span.log)
+            else:
+                value = float(f"{trial.suggest_float(name, span.low, span.high, log=span.log):.4g}")
+            chosen: Scalar = value
+            return chosen
 
-def _suggested(trial: optuna.trial.Trial, name: str, dimension: Dimension) -> Scalar:
-    span = dimension.values
-    if not isinstance(span, Range):
-        value: Any = trial.suggest_categorical(name, list(span))
-    elif span.step is not None:  # their numbers: Optuna shortens a range that its step does not divide, with a warning
-        value = span.values()[trial.suggest_int(name, 0, len(span.values()) - 1)]
-    elif span.whole:
-        value = trial.suggest_int(name, int(span.low), int(span.high), log=span.log)
-    else:
-        value = float(f"{trial.suggest_float(name, span.low, span.high, log=span.log):.4g}")
-    chosen: Scalar = value
-    return chosen
+        return spaces[place].candidate(suggested)

@@ -33,10 +33,6 @@ class Build:
         """The settings that differ from the builder's defaults."""
         return {name: value for name in build_numbers() if (value := getattr(self, name)) is not None}
 
-    def changed(self, settings: Mapping[str, Scalar]) -> Build:
-        """Copy the build with some fields changed."""
-        return replace(self, **settings)  # type: ignore[arg-type] # the sweep file's schema has checked them
-
     def __str__(self) -> str:
         parts = [self.embedder, self.extractor, *(f"{name}={value}" for name, value in self.settings().items())]
         return ", ".join(parts)
@@ -94,42 +90,6 @@ class Dimension:
         return all(chosen.get(other) in values for other, values in self.when.items())
 
 
-def refuse_idle(dimension: Dimension, others: Sequence[Dimension], start: Strategy, fixed: bool) -> None:
-    """Raise InputError for values that could never be tried: fractions of whole numbers, conditions that nothing meets.
-
-    `fixed`: while it varies, the others have their start values.
-    """
-    usual, span = start.spec(), dimension.values
-    if isinstance(span, Range) and type(usual.get(dimension.name)) is int and not span.whole:
-        raise InputError(f"{start.name}: space.{dimension.name} takes whole numbers: write low, high and step as such")
-    varied = {} if fixed else {other_dimension.name: other_dimension.values for other_dimension in others}
-    for other, wanted in dimension.when.items():
-        among = varied.get(other, [usual[other]])
-        if not any(_holds(among, value) for value in wanted):
-            present = f"{among.low} to {among.high}" if isinstance(among, Range) else _shown(among)
-            how = "one factor at a time keeps it" if fixed else "it is"
-            wish = _shown(wanted)
-            raise InputError(
-                f"{start.name}: when: {dimension.name} varies only where {other} is {wish}, and {how} {present}: "
-                f"correct the condition, or let {other} have that value"
-            )
-
-
-def _holds(among: Sequence[Scalar] | Range, value: Scalar) -> bool:
-    if isinstance(among, Range):
-        return not isinstance(value, str) and among.low <= value <= among.high
-    return value in among
-
-
-def _shown(values: Sequence[Scalar]) -> str:
-    return " or ".join(str(value) for value in values) or "nothing"
-
-
-def listed(values: Sequence[Scalar] | Scalar) -> list[Scalar]:
-    """Return the values of a condition as a sequence."""
-    return list(values) if isinstance(values, list) else [values]  # type: ignore[list-item]
-
-
 def in_order(conditional: Sequence[Dimension]) -> list[Dimension]:
     """Sort dimensions so that each comes after those that its condition names."""
     left, ordered = list(conditional), list[Dimension]()
@@ -162,8 +122,11 @@ class Space:
         real = _real(type(self.start))
         spans = {name: span.real() if name in real else span for name, span in self.entry.space.items()}
         varied: dict[str, Sequence[Scalar] | Range] = {**self.entry.grid, **spans}
-        conditions = {name: {o: listed(v) for o, v in when.items()} for name, when in self.entry.when.items()}
-        varying = [Dimension(name, values, conditions.get(name, {})) for name, values in varied.items()]
+        varying = []
+        for name, values in varied.items():
+            when = self.entry.when.get(name, {}).items()
+            conditions = {other: wanted if isinstance(wanted, list) else [wanted] for other, wanted in when}
+            varying.append(Dimension(name, values, conditions))
         settings = {name: values for name, values in self.content.build.model_dump().items() if values}
         return [
             *(dimension for dimension in varying if not dimension.when),
@@ -186,12 +149,36 @@ class Space:
                 raise UnknownNameError(f"parameter of {kind.name}", parameter, kind.parameters())
         if fixed := sorted(set(entry.when) - set(entry.grid) - set(entry.space)):
             raise InputError(f"{kind.name}: when: {', '.join(fixed)} does not vary: list its values in grid or space")
-        start_stays = self.content.search == "ofat"
         for dimension in self.dimensions:
-            refuse_idle(dimension, self.dimensions, self.start, start_stays)
+            self._refuse_idle(dimension)
         for dimension in self.dimensions:
             for value in dimension.ends():
-                self.candidate(_picker({**self._needed(dimension), dimension.name: value}))
+                wanted = {**self._needed(dimension), dimension.name: value}
+                self.candidate(lambda one: wanted.get(one.name, one.ends()[0]))  # noqa: B023
+
+    def _refuse_idle(self, dimension: Dimension) -> None:
+        """Raise InputError for values that could never be tried: fractions of integers, conditions that never hold."""
+        start, span, fixed = self.start, dimension.values, self.content.search == "ofat"
+        usual = start.spec()
+        if isinstance(span, Range) and type(usual.get(dimension.name)) is int and not span.whole:
+            raise InputError(
+                f"{start.name}: space.{dimension.name} takes whole numbers: write low, high and step as such"
+            )
+        varied = {} if fixed else {one.name: one.values for one in self.dimensions}
+        for other, wanted in dimension.when.items():
+            among = varied.get(other, [usual[other]])
+            if isinstance(among, Range):
+                holds = any(not isinstance(value, str) and among.low <= value <= among.high for value in wanted)
+                present = f"{among.low} to {among.high}"
+            else:
+                holds, present = any(value in among for value in wanted), " or ".join(map(str, among))
+            if not holds:
+                how = "one factor at a time keeps it" if fixed else "it is"
+                wish = " or ".join(map(str, wanted)) or "nothing"
+                raise InputError(
+                    f"{start.name}: when: {dimension.name} varies only where {other} is {wish}, and {how} {present}: "
+                    f"correct the condition, or let {other} have that value"
+                )
 
     def short_ranges(self) -> list[str]:
         """Warn of ranges that end below their `high` because the step does not divide them."""
@@ -220,11 +207,18 @@ class Space:
             if dimension.active(chosen):
                 chosen[dimension.name] = varied[dimension.name] = pick(dimension)
         own = {name: value for name, value in varied.items() if not name.startswith(BUILD)}
-        strategy = _made(type(self.start), {**self.start.spec(), **own})
-        label = changed_label(self.entry.strategy, {**self.entry.base, **own})
-        build = self._usual_build
         settings = {n.removeprefix(BUILD): v for n, v in varied.items() if n.startswith(BUILD)}
-        return _above_floor(Candidate(strategy, label, varied, build=build.changed(settings)))
+        strategy = _made(type(self.start), {**self.start.spec(), **own})
+        build = replace(self._usual_build, **settings)  # type: ignore[arg-type] # the sweep file's schema checked them
+        floor = BuildSettings.similar_floor if build.similar_floor is None else build.similar_floor
+        threshold = strategy.lowest_weights().get(SIMILAR_TO, floor)
+        if threshold < floor:  # it would promise edges that are never built
+            raise ParameterError(
+                f"{strategy.name}.min_similarity = {threshold} is below the floor of the graph's SIMILAR_TO "
+                f"edges, {floor}: raise it, or lower build.similar_floor"
+            )
+        label = changed_label(self.entry.strategy, {**self.entry.base, **own})
+        return Candidate(strategy, label, varied, build=build)
 
     @property
     def combinations(self) -> int:
@@ -233,49 +227,35 @@ class Space:
 
     def grid(self) -> Iterator[Candidate]:
         """List every combination in the file's order; dimensions whose conditions fail keep the start's value."""
-        listed = [dimension.listed() for dimension in self.dimensions]
-        for values in product(*listed):
+        for values in product(*(dimension.listed() for dimension in self.dimensions)):
             at = {dimension.name: value for dimension, value in zip(self.dimensions, values, strict=True)}
-            yield self.candidate(_from(at))
+            yield self.candidate(lambda dimension: at[dimension.name])  # noqa: B023 - called at once
 
     def builds(self) -> list[Build]:
         """List every combination of the build settings."""
         settings = [dimension for dimension in self.dimensions if dimension.name.startswith(BUILD)]
         names = [dimension.name.removeprefix(BUILD) for dimension in settings]
         combinations = product(*(dimension.listed() for dimension in settings))
-        return [self._usual_build.changed(dict(zip(names, values, strict=True))) for values in combinations]
+        return [replace(self._usual_build, **dict(zip(names, values, strict=True))) for values in combinations]  # type: ignore[arg-type]
 
     def one_at_a_time(self) -> Iterator[Candidate]:
         """List the start, then each value of each dimension with the start's values of all others."""
-        yield replace(self.candidate(self._usual), varied={})
-        for dimension in self.dimensions:
-            for value in dimension.listed():
-                yield self._changed(dimension, value)
 
-    def _changed(self, changed: Dimension, value: Scalar) -> Candidate:
-        candidate = self.candidate(lambda dimension: value if dimension is changed else self._usual(dimension))
-        shown = {name: v for name, v in candidate.varied.items() if name == changed.name}
-        return replace(candidate, varied=shown)
+        def usual(dimension: Dimension) -> Scalar:
+            owner = self._usual_build if dimension.name.startswith(BUILD) else self.start
+            value: Scalar = getattr(owner, dimension.name.removeprefix(BUILD))
+            return value
 
-    def _usual(self, dimension: Dimension) -> Scalar:
-        """The start's value of a parameter, the default of a build setting."""
-        name = dimension.name.removeprefix(BUILD)
-        owner = self._usual_build if dimension.name.startswith(BUILD) else self.start
-        value: Scalar = getattr(owner, name)
-        return value
+        yield replace(self.candidate(usual), varied={})
+        for changed in self.dimensions:
+            for value in changed.listed():
+                candidate = self.candidate(lambda one: value if one is changed else usual(one))  # noqa: B023
+                shown = {name: v for name, v in candidate.varied.items() if name == changed.name}
+                yield replace(candidate, varied=shown)
 
     @property
     def _usual_build(self) -> Build:
         return Build(self.content.embedder, self.content.extractor)
-
-
-def _picker(wanted: Mapping[str, Scalar]) -> Callable[[Dimension], Scalar]:
-    """Pick the requested values, and the first value of every other dimension."""
-    return lambda dimension: wanted.get(dimension.name, dimension.ends()[0])
-
-
-def _from(values: Mapping[str, Scalar]) -> Callable[[Dimension], Scalar]:
-    return lambda dimension: values[dimension.name]
 
 
 def _made(kind: type[Strategy], parameters: Mapping[str, Scalar]) -> Strategy:
@@ -288,16 +268,3 @@ def _made(kind: type[Strategy], parameters: Mapping[str, Scalar]) -> Strategy:
 def _real(kind: type[Strategy]) -> set[str]:
     """List the parameters that take real numbers."""
     return {spec.name for spec in fields(kind) if isinstance(spec.default, float)}
-
-
-def _above_floor(candidate: Candidate) -> Candidate:
-    """Refuse a threshold below the graph's minimum, which would promise edges that are never built."""
-    floor = candidate.build.similar_floor
-    floor = BuildSettings.similar_floor if floor is None else floor
-    threshold = candidate.strategy.lowest_weights().get(SIMILAR_TO, floor)
-    if threshold < floor:
-        raise ParameterError(
-            f"{candidate.strategy.name}.min_similarity = {threshold} is below the floor of the graph's SIMILAR_TO "
-            f"edges, {floor}: raise it, or lower build.similar_floor"
-        )
-    return candidate

@@ -19,14 +19,13 @@ import numpy as np
 
 from hopbench.eval.answering.judge.profiles import ragas_embeddings, ragas_llm
 from hopbench.eval.answering.judge.sample import LIMITS, ModelAsker
-from hopbench.eval.gold import Gold
 from hopbench.eval.metrics.containment import contains_answer, match_tokens
 from hopbench.eval.metrics.ragas_context import import_untracked
 from hopbench.eval.synthesize._drafts import Draft
 from hopbench.eval.synthesize._evidence import Evidence
 from hopbench.eval.synthesize._wording import Wording
 from hopbench.eval.synthesize.generate import Made, Searched, searched
-from hopbench.eval.types import BenchmarkQuestion
+from hopbench.eval.types import BenchmarkQuestion, Gold
 from hopbench.retrieval.embedding.base import Embedder
 from hopbench.retrieval.llm import LLM, Call, ask, calling
 from hopbench.retrieval.llm.endpoint import wire_schema

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.benchmarks.beir import json_lines, read_card, write_benchmark
 from hopbench.eval.files import write_atomically
-from hopbench.eval.gold import Gold
-from hopbench.eval.types import Benchmark, BenchmarkQuestion, Role
+from hopbench.eval.types import Benchmark, BenchmarkQuestion, Gold, Role
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:

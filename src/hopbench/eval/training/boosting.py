@@ -20,7 +20,7 @@ from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
 from hopbench.retrieval.strategies.hoprank.pair_features import tree_features, tree_names
 from hopbench.retrieval.strategies.hoprank.scoring import in_their_order
 from hopbench.retrieval.strategies.hoprank.trees import Tree, Trees
-from hopbench.retrieval.strategies.hoprank.words import Flags, Numbers
+from hopbench.retrieval.strategies.hoprank.words import Flags
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.processes import usable_processors
 
@@ -44,10 +44,6 @@ class Boosting:
     share: float = 1.0
     seed: int = 1
 
-    def second(self) -> Boosting:
-        """Return the settings of second trees: fewer, and three quarters of their values. More gains nothing."""
-        return replace(self, rounds=self.rounds * 4 // 5, share=self.share * 0.75)
-
     def settings(self) -> dict[str, Any]:
         """Return LightGBM's parameters, with one thread and one order of work, so that two fits give the same bytes."""
         return {
@@ -69,17 +65,14 @@ class Boosting:
 
 
 def fit_trees(lists: RankedLists, names: Sequence[str], boosting: Boosting) -> Trees:
-    """Fit trees whose value, added to `lists.given`, puts gold passages first; see `fit_ranking` for the loss."""
+    """Fit trees whose value, added to `lists.given`, puts gold passages first; see `fit_ranking` for the loss.
+
+    Raises InputError where LightGBM cannot be loaded, or its process ends early.
+    """
     if not boosting.rounds or len(lists.gold) < 2 * boosting.least_rows or not np.ptp(lists.features, axis=0).any():
         return Trees(tuple(names), ())  # nothing can be split
-    grown = _grown(packed(lists, tuple(names), boosting.settings(), boosting.rounds))
-    found = map(tree_of, grown)
-    return Trees(tuple(names), tuple(_shrunk(tree, boosting.share) for tree in found if tree.feature))
-
-
-def _grown(given: bytes) -> list[Mapping[str, Any]]:
-    """Grow LightGBM's trees. Raises InputError where it cannot be loaded, or its process ends early."""
     command = [sys.executable, "-P", "-m", "hopbench.eval.training.fitting", str(os.getpid())]
+    given = packed(lists, tuple(names), boosting.settings(), boosting.rounds)
     done = subprocess.run(command, input=given, capture_output=True, check=False)
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
@@ -87,11 +80,9 @@ def _grown(given: bytes) -> list[Mapping[str, Any]]:
             f"LightGBM, which grows hoprank's trees, ended with: {lines[-1]}; it needs the OpenMP runtime (Debian: "
             "libgomp1) and memory for the candidates of all questions; --rounds 0 learns the linear score alone"
         )
-    return list(json.loads(done.stdout.splitlines()[-1]))
-
-
-def _shrunk(tree: Tree, share: float) -> Tree:
-    return replace(tree, value=[share * value for value in tree.value])
+    trees = [tree for tree in map(tree_of, json.loads(done.stdout.splitlines()[-1])) if tree.feature]
+    share = boosting.share
+    return Trees(tuple(names), tuple(replace(tree, value=[share * value for value in tree.value]) for tree in trees))
 
 
 def tree_of(root: Mapping[str, Any]) -> Tree:
@@ -124,59 +115,49 @@ def tree_of(root: Mapping[str, Any]) -> Tree:
 PARTS, PARTS_SEED = 3, 1
 
 
-@dataclass(frozen=True)
-class TreeTrainer:
-    """How trees are grown; `seen` (f,) tells which features they may use, `second` whether second ones are grown."""
+def fit_both(
+    group: Sequence[TrainingExample],
+    worth: Floats,
+    listed: Callable[[TrainingExample], ListFacts],
+    boosting: Boosting,
+    seen: Flags,
+    *,
+    second: bool = True,
+) -> tuple[Trees, Trees]:
+    """Fit first trees to examples of weight `worth` (n,), and `second` ones on top.
 
-    boosting: Boosting
-    seen: Flags
-    second: bool = True
-
-    def fit(
-        self, group: Sequence[TrainingExample], listed: Callable[[TrainingExample], ListFacts], worth: Floats
-    ) -> tuple[Trees, Trees]:
-        """Fit first and second trees to examples of weight `worth` (n,); `listed` reads the facts after their passes.
-
-        What second trees learn of a question comes of first ones that were grown without it, on two of `PARTS`: those
-        that know a question are surer of its order than they would be of any other. First ones and those of parts grow
-        at the same time, a process on each processor.
-        """
-        first = [_TreeList.of(example, listed(example)) for example in group]
-        part_of = np.array(parts_of(group, PARTS, PARTS_SEED))
-        parts = range(PARTS if self.second and len(set(part_of)) > 1 else 0)
-        chosen = [np.arange(len(group)), *(np.flatnonzero(part_of != part) for part in parts)]
-
-        def grown(rows: Numbers) -> Trees:
-            return self._grown([first[row] for row in rows], worth[rows], self.boosting)
-
-        with ThreadPoolExecutor(usable_processors()) as pool:
-            trees, *judges = pool.map(grown, chosen)
-        if not judges or not trees.trees:
-            return trees, Trees(tree_names(), ())
-        second = []
-        for example, one, part in zip(group, first, part_of, strict=True):
-            value = judges[part].value(one.features * self.seen)
-            facts = listed(example)  # anew: those of all examples take some gigabytes
-            second.append(_TreeList.of(example, in_their_order(facts, value)))
-        return trees, self._grown(second, worth, self.boosting.second())
-
-    def _grown(self, lists: Sequence[_TreeList], worth: Floats, boosting: Boosting) -> Trees:
-        features = np.concatenate([one.features for one in lists]) * self.seen
-        gold, score = (np.concatenate([getattr(one, name) for one in lists]) for name in ("gold", "score"))
-        start = np.cumsum([0, *(len(one.gold) for one in lists)])[:-1]
-        return fit_trees(RankedLists(features, gold, start, worth, score), tree_names(), boosting)
+    `listed` reads the facts of an example after the passes; `seen` (f,) tells which features the trees may use. What
+    second trees learn of a question comes of first ones that were grown without it, on two of `PARTS`: those that know
+    a question are surer of its order than they would be of any other. First ones and those of parts grow at the same
+    time, a process on each processor.
+    """
+    first = [_list_of(example, listed(example), seen) for example in group]
+    part_of = np.array(parts_of(group, PARTS, PARTS_SEED))
+    parts = range(PARTS if second and len(set(part_of)) > 1 else 0)
+    chosen = [np.arange(len(group)), *(np.flatnonzero(part_of != part) for part in parts)]
+    with ThreadPoolExecutor(usable_processors()) as pool:
+        trees, *judges = pool.map(lambda rows: _fit([first[row] for row in rows], worth[rows], boosting), chosen)
+    if not judges or not trees.trees:
+        return trees, Trees(tree_names(), ())
+    lists = []
+    for example, one, part in zip(group, first, part_of, strict=True):
+        facts = listed(example)  # anew: those of all examples take some gigabytes
+        lists.append(_list_of(example, in_their_order(facts, judges[part].value(one[0])), seen))
+    # Fewer second trees, and three quarters of their values: more gains nothing.
+    fewer = replace(boosting, rounds=boosting.rounds * 4 // 5, share=boosting.share * 0.75)
+    return trees, _fit(lists, worth, fewer)
 
 
-@dataclass(frozen=True, eq=False)
-class _TreeList:
-    """A list for trees to order: features (k, f) of chunks, which are gold, and their score so far."""
+_List = tuple[Floats, NDArray[np.bool_], Floats]
 
-    features: Floats
-    gold: NDArray[np.bool_]
-    score: Floats
 
-    @classmethod
-    def of(cls, example: TrainingExample, facts: ListFacts) -> _TreeList:
-        """Select the chunks of an example that trees read."""
-        read = slice(facts.read)
-        return cls(tree_features(facts), np.isin(facts.chunks[read], example.gold), facts.score[read])
+def _list_of(example: TrainingExample, facts: ListFacts, seen: Flags) -> _List:
+    """A list for trees to order: features (k, f) of the chunks that trees read, which are gold, their score so far."""
+    read = slice(facts.read)
+    return tree_features(facts) * seen, np.isin(facts.chunks[read], example.gold), facts.score[read]
+
+
+def _fit(lists: Sequence[_List], worth: Floats, boosting: Boosting) -> Trees:
+    features, gold, score = (np.concatenate(arrays) for arrays in zip(*lists, strict=True))
+    start = np.cumsum([0, *(len(one[1]) for one in lists)])[:-1]
+    return fit_trees(RankedLists(features, gold, start, worth, score), tree_names(), boosting)

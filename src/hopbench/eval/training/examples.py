@@ -64,31 +64,29 @@ def training_examples(benchmark: Benchmark, index: Index, strategy: HopRank) -> 
     rows_of: dict[str, list[int]] = {}
     for row, chunk in enumerate(index.chunks):
         rows_of.setdefault(chunk.passage_id, []).append(row)
-    asked = [question for question in benchmark.questions if not rows_of.keys().isdisjoint(question.gold)]
-    if not asked:
+    questions = [question for question in benchmark.questions if not rows_of.keys().isdisjoint(question.gold)]
+    if not questions:
         raise InputError(f"{benchmark.name} has no question with gold passages: nothing to learn from")
     passages = [chunk.passage_id for chunk in index.chunks]
     titles = {chunk.passage_id: chunk.title for chunk in index.chunks}
-    batch = Batch(index, [question.question for question in asked])
-    for question, candidates in zip(asked, strategy.candidates(batch, Counters()), strict=True):
+    batch = Batch(index, [question.question for question in questions])
+    for question, candidates in zip(questions, strategy.candidates(batch, Counters()), strict=True):
         parts = [rows_of[passage] for passage in question.gold if passage in rows_of]
         gold = np.array(sorted(row for rows in parts for row in rows), np.int64)
-        evidence = [_checksum([index.chunks[row].content for row in rows]) for rows in parts]
-        name = index.embedder.name
-        yield TrainingExample(benchmark.name, name, question, passages, titles, candidates, gold, evidence)
-
-
-def _checksum(texts: Sequence[str]) -> bytes:
-    return sha256("\n".join(texts).encode(errors="surrogatepass")).digest()
+        texts = ["\n".join(index.chunks[row].content for row in rows) for rows in parts]
+        evidence = [sha256(text.encode(errors="surrogatepass")).digest() for text in texts]
+        yield TrainingExample(
+            benchmark.name, index.embedder.name, question, passages, titles, candidates, gold, evidence
+        )
 
 
 def parts_of(group: Sequence[TrainingExample], parts: int, seed: int) -> list[int]:
     """Draw the part of each example by question: a question is in one part under every embedder."""
-    asked = [(example.dataset, example.question.id) for example in group]
-    keys = sorted(set(asked))
+    ids = [(example.dataset, example.question.id) for example in group]
+    keys = sorted(set(ids))
     shuffled = np.random.default_rng(seed).permutation(len(keys))
     part_of = {key: int(place) % parts for key, place in zip(keys, shuffled, strict=True)}
-    return [part_of[key] for key in asked]
+    return [part_of[key] for key in ids]
 
 
 def balance(group: Sequence[TrainingExample]) -> NDArray[np.float64]:

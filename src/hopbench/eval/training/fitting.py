@@ -48,53 +48,56 @@ def fit_ranking(lists: RankedLists, l2: float = L2) -> Floats:
     with z = features @ weights; l2 · |weights|² is added, measured on features of standard deviation 1.
     """
     spread = lists.features.std(axis=0) + MIN_SPREAD
-    features = lists.features / spread
-    loss = _ranking_loss(features, lists)
-    return np.asarray(_minimised(lambda w: _penalised(loss, w, l2), features.shape[1]) / spread)
+    return np.asarray(_minimised(ranking_loss(lists.features / spread, lists, l2), lists.features.shape[1]) / spread)
 
 
-def _ranking_loss(features: Floats, lists: RankedLists) -> Callable[[Floats], tuple[float, Floats]]:
-    of_scores = ScoreLoss(lists)
-    given = np.zeros(len(features)) if lists.given is None else lists.given
+Loss = Callable[[Floats], tuple[float, Floats]]
+
+
+def ranking_loss(features: Floats, lists: RankedLists, l2: float) -> Loss:
+    """Return the loss of weights (f,) and its gradient."""
+    of_scores = score_loss(lists)
+    given = 0.0 if lists.given is None else lists.given
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         value, slope, _ = of_scores(features @ weights + given)
-        return value, slope @ features
+        return value + l2 * float(weights @ weights), slope @ features + 2.0 * l2 * weights
 
     return loss
 
 
-class ScoreLoss:
-    """The loss of scores: per question the mean over its gold passages of softplus(logsumexp of the others − z)."""
+def score_loss(lists: RankedLists) -> Callable[[Floats], tuple[float, Floats, Floats]]:
+    """Return the loss of scores z (c,), with its slope (c,) and the diagonal of its curvature (c,).
 
-    def __init__(self, lists: RankedLists) -> None:
-        self._start, self._gold = lists.start, lists.gold
-        self._owner = np.repeat(np.arange(len(lists.start)), np.diff(np.append(lists.start, len(lists.gold))))
-        golds = np.bincount(self._owner[lists.gold], minlength=len(lists.start))
-        counts = (golds > 0) & (golds < np.bincount(self._owner, minlength=len(lists.start)))
-        self._rows = np.flatnonzero(lists.gold & counts[self._owner])
-        self._whose = self._owner[self._rows]
-        share = np.where(counts, lists.weight, 0.0) / lists.weight.sum() / np.maximum(golds, 1)
-        self._share = share[self._whose]
+    Per question it is the mean over its gold passages of softplus(logsumexp of the others − z).
+    """
+    start, gold, questions = lists.start, lists.gold, len(lists.start)
+    owner = np.repeat(np.arange(questions), np.diff(np.append(start, len(gold))))
+    golds = np.bincount(owner[gold], minlength=questions)
+    counts = (golds > 0) & (golds < np.bincount(owner, minlength=questions))
+    rows = np.flatnonzero(gold & counts[owner])
+    whose = owner[rows]
+    share = (np.where(counts, lists.weight, 0.0) / lists.weight.sum() / np.maximum(golds, 1))[whose]
 
-    def __call__(self, z: Floats) -> tuple[float, Floats, Floats]:
-        """Compute the loss of scores z (c,), its slope (c,) and the diagonal of its curvature (c,)."""
-        others = np.where(self._gold, -np.inf, z)
-        top = np.maximum.reduceat(others, self._start)
+    def loss(z: Floats) -> tuple[float, Floats, Floats]:
+        others = np.where(gold, -np.inf, z)
+        top = np.maximum.reduceat(others, start)
         top = np.where(np.isfinite(top), top, 0.0)
-        mass = np.exp(others - top[self._owner])
-        total = np.add.reduceat(mass, self._start)
+        mass = np.exp(others - top[owner])
+        total = np.add.reduceat(mass, start)
         total = np.where(total > 0, total, 1.0)
-        lead = (top + np.log(total))[self._whose] - z[self._rows]
-        value = float((self._share * np.logaddexp(0.0, lead)).sum())
+        lead = (top + np.log(total))[whose] - z[rows]
+        value = float((share * np.logaddexp(0.0, lead)).sum())
         likely = 1.0 / (1.0 + np.exp(-lead))
-        pull, bend = self._share * likely, self._share * likely * (1.0 - likely)
-        chance = mass / total[self._owner]  # of a passage that is not gold, among those
-        pulls, bends = (np.bincount(self._whose, each, len(total))[self._owner] for each in (pull, bend))
+        pull, bend = share * likely, share * likely * (1.0 - likely)
+        chance = mass / total[owner]  # of a passage that is not gold, among those
+        pulls, bends = (np.bincount(whose, each, questions)[owner] for each in (pull, bend))
         slope, curvature = chance * pulls, chance * (1.0 - chance) * pulls + chance * chance * bends
-        slope[self._rows] -= pull
-        curvature[self._rows] += bend
+        slope[rows] -= pull
+        curvature[rows] += bend
         return value, slope, curvature
+
+    return loss
 
 
 def fit_logistic(features: Floats, labels: NDArray[np.bool_], weight: Floats, l2: float = L2) -> tuple[Floats, float]:
@@ -115,12 +118,7 @@ def fit_logistic(features: Floats, labels: NDArray[np.bool_], weight: Floats, l2
     return weights, float(solution[-1] - weights @ mean)
 
 
-def _penalised(loss: Callable[[Floats], tuple[float, Floats]], weights: Floats, l2: float) -> tuple[float, Floats]:
-    value, slope = loss(weights)
-    return value + l2 * float(weights @ weights), slope + 2.0 * l2 * weights
-
-
-def _minimised(loss: Callable[[Floats], tuple[float, Floats]], size: int) -> Floats:
+def _minimised(loss: Loss, size: int) -> Floats:
     """Minimise a convex loss with its gradient, from zero."""
     from scipy.optimize import minimize
 
@@ -129,7 +127,7 @@ def _minimised(loss: Callable[[Floats], tuple[float, Floats]], size: int) -> Flo
 
 
 MIN_CURVATURE = 1e-6
-# LightGBM imports these where they are installed: all but .3 of its 1.5 s.
+# LightGBM imports these where they are installed: all but 0.3 of its 1.5 s.
 NOT_NEEDED = ("sklearn", "pandas", "pyarrow", "matplotlib", "graphviz", "dask", "joblib")
 
 
@@ -152,19 +150,15 @@ def _grow(stream: IO[bytes]) -> list[Mapping[str, Any]]:
     data = lightgbm.Dataset(
         lists.features, lists.gold.astype(np.float64), init_score=lists.given, feature_name=how["names"]
     )
-    grown = lightgbm.train({**how["settings"], "objective": _objective(lists)}, data, how["rounds"])
-    return [tree["tree_structure"] for tree in grown.dump_model()["tree_info"]]
+    loss, scale = score_loss(lists), float(len(lists.start))
 
-
-def _objective(lists: RankedLists) -> Callable[[Floats, Any], tuple[Floats, Floats]]:
-    """Return the loss in LightGBM's form, scaled so that a question counts 1 on average."""
-    loss, scale = ScoreLoss(lists), float(len(lists.start))
-
-    def slopes(scores: Floats, _: Any) -> tuple[Floats, Floats]:
+    def objective(scores: Floats, _: Any) -> tuple[Floats, Floats]:
+        """The loss in LightGBM's form, scaled so that a question counts 1 on average."""
         _, slope, curvature = loss(scores)
         return slope * scale, np.maximum(curvature * scale, MIN_CURVATURE)
 
-    return slopes
+    grown = lightgbm.train({**how["settings"], "objective": objective}, data, how["rounds"])
+    return [tree["tree_structure"] for tree in grown.dump_model()["tree_info"]]
 
 
 if __name__ == "__main__":

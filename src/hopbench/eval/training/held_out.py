@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -96,21 +96,13 @@ def table_of(held: Sequence[HeldOut]) -> pd.DataFrame:
 
 
 def _interval(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float, float]:
-    if len(values) < 2:
-        return float(values.mean()), float(values.mean())
     interval = mean_ci(values, SEED)
     return (interval.low, interval.high) if interval else (float(values.mean()), float(values.mean()))
 
 
-class Progress(Protocol):
-    """A callback before each fit, with its purpose."""
-
-    def __call__(self, what: str, /) -> None:
-        """Show it."""
-        ...
-
-
-def cross_validated(trainer: Trainer, group: Sequence[TrainingExample], folds: int, tell: Progress) -> list[HeldOut]:
+def cross_validated(
+    trainer: Trainer, group: Sequence[TrainingExample], folds: int, tell: Callable[[str], None]
+) -> list[HeldOut]:
     """Rank each question by weights learned from the other folds; a question is in one fold under every embedder.
 
     A second time, as `apart`, without learning from questions that share a gold passage with the fold, of whatever set,
@@ -119,13 +111,16 @@ def cross_validated(trainer: Trainer, group: Sequence[TrainingExample], folds: i
     """
     splits = _splits(group, [str(part) for part in parts_of(group, folds, SEED)])
     held = list(_tested("cross-validated", trainer, splits, tell))
-    apart = [split.apart() for split in splits]
-    if any(len(one.learned) < len(other.learned) for one, other in zip(apart, splits, strict=True)):
+    apart = []
+    for name, learned, tested in splits:
+        texts = {text for example in tested for text in example.evidence}
+        apart.append((name, [one for one in learned if texts.isdisjoint(one.evidence)], tested))
+    if any(len(one[1]) < len(other[1]) for one, other in zip(apart, splits, strict=True)):
         held += _tested("cross-validated apart", trainer, apart, tell)
     return held
 
 
-def left_out(trainer: Trainer, group: Sequence[TrainingExample], tell: Progress) -> list[HeldOut]:
+def left_out(trainer: Trainer, group: Sequence[TrainingExample], tell: Callable[[str], None]) -> list[HeldOut]:
     """Rank each family of data sets by weights learned from the others; nothing where there is only one."""
     splits = _splits(group, [family(example.dataset) for example in group])
     return list(_tested("left out", trainer, splits if len(splits) > 1 else (), tell))
@@ -136,35 +131,25 @@ def family(dataset: str) -> str:
     return dataset.partition("-")[0]
 
 
-@dataclass(frozen=True, slots=True)
-class _Split:
-    """Examples to learn from, and those to test the weights on."""
-
-    name: str
-    learned: Sequence[TrainingExample]
-    tested: Sequence[TrainingExample]
-
-    def apart(self) -> _Split:
-        """Drop learned examples that share a gold passage with a tested one."""
-        held = {text for example in self.tested for text in example.evidence}
-        return replace(self, learned=[example for example in self.learned if held.isdisjoint(example.evidence)])
+_Split = tuple[str, Sequence[TrainingExample], Sequence[TrainingExample]]
+"""The name of a split, the examples to learn from, and those to test the weights on."""
 
 
 def _splits(group: Sequence[TrainingExample], parts: Sequence[str]) -> list[_Split]:
     """Make a split for each part, tested on it."""
     pairs = list(zip(group, parts, strict=True))
     return [
-        _Split(part, [one for one, own in pairs if own != part], [one for one, own in pairs if own == part])
+        (part, [one for one, own in pairs if own != part], [one for one, own in pairs if own == part])
         for part in sorted(set(parts))
     ]
 
 
-def _tested(setting: str, trainer: Trainer, splits: Sequence[_Split], tell: Progress) -> Iterator[HeldOut]:
-    for split in splits:
-        if not split.learned:  # all other questions share a gold passage with these
+def _tested(setting: str, trainer: Trainer, splits: Sequence[_Split], tell: Callable[[str], None]) -> Iterator[HeldOut]:
+    for name, learned, tested in splits:
+        if not learned:  # all other questions share a gold passage with these
             continue
-        tell(f"{setting}: {split.name}")
-        weights = trainer.fit(split.learned)
-        for example in split.tested:
+        tell(f"{setting}: {name}")
+        weights = trainer.fit(learned)
+        for example in tested:
             for model, ranking in trainer.rankings(example, weights).items():
                 yield HeldOut(setting, model, example, ranking)

@@ -9,7 +9,7 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.eval.training.boosting import Boosting, TreeTrainer
+from hopbench.eval.training.boosting import Boosting, fit_both
 from hopbench.eval.training.examples import TrainingExample, balance
 from hopbench.eval.training.fitting import Floats, RankedLists, fit_logistic, fit_ranking
 from hopbench.retrieval.strategies.hoprank import HopRank
@@ -89,7 +89,7 @@ class Trainer:
 
     def __post_init__(self) -> None:
         """Refuse unknown names."""
-        _ = self._without
+        spelled_out(self.without)
 
     @cached_property
     def _without(self) -> frozenset[str]:
@@ -123,7 +123,12 @@ class Trainer:
         passed = list(passes(example.candidates, weights, self.anchors, example.reached))
         (by_trees,) = judged(example.candidates, [passed], weights)
         found = {"linear": [], "trees": by_trees} if by_trees else {"linear": []}
-        return {model: _passages(example, Scores.of(passed[-1][0], of_model)) for model, of_model in found.items()}
+        rankings = {}
+        for model, of_model in found.items():
+            scored = Scores.of(passed[-1][0], of_model)
+            order = np.lexsort((scored.chunks, -scored.values))
+            rankings[model] = list(dict.fromkeys(example.passages[row] for row in scored.chunks[order].tolist()))
+        return rankings
 
     def _fit_trees(self, group: Sequence[TrainingExample], worth: Floats, linear: Weights) -> tuple[Trees, Trees]:
         """Fit trees that reorder the best of the last pass, and second ones on top."""
@@ -135,8 +140,8 @@ class Trainer:
             passed = list(passes(example.candidates, linear, self.anchors, example.reached))
             return list_facts(example.candidates, [passed])[0].one(0)
 
-        trainer = TreeTrainer(self.boosting, seen, second=SECOND_TREES not in self._without)
-        return trainer.fit(group, listed, worth)
+        second = SECOND_TREES not in self._without
+        return fit_both(group, worth, listed, self.boosting, seen, second=second)
 
     def _list(
         self, group: Sequence[TrainingExample], ranked: Sequence[Ranked], edges: tuple[EdgeModel, ...]
@@ -202,8 +207,3 @@ def _starts(listed: Sequence[Ranked]) -> NDArray[np.int64]:
 
 def _gold(group: Sequence[TrainingExample], listed: Sequence[Ranked]) -> NDArray[np.bool_]:
     return np.concatenate([np.isin(ranked.chunks, example.gold) for ranked, example in zip(listed, group, strict=True)])
-
-
-def _passages(example: TrainingExample, scored: Scores) -> list[str]:
-    order = np.lexsort((scored.chunks, -scored.values))
-    return list(dict.fromkeys(example.passages[row] for row in scored.chunks[order].tolist()))

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from hopbench.eval.metrics import metric_code
-from hopbench.retrieval.llm.endpoint import Asked
 from hopbench.retrieval.plugins.code import PluginCode, PluginSettings, code_of, settings_of, unreadable_lines
 
 if TYPE_CHECKING:
@@ -24,16 +23,18 @@ _ROOT = Path(__file__).resolve().parents[2]
 ID_LENGTH = 16
 
 
-def _sources() -> list[Path]:
-    """The source and learned weights that compute rankings and scores (not reports, flows or docs)."""
-    core, metrics = _ROOT / "retrieval", _ROOT / "eval" / "metrics"
-    files = [
-        *core.rglob("*.py"),
-        *core.rglob("weights.json"),
-        *metrics.rglob("*.py"),
-        _ROOT / "eval" / "trials" / "trial.py",
-    ]
-    return sorted(files)
+@cache
+def source_digests() -> Mapping[str, str]:
+    """File → SHA-256 of the source and learned weights that compute rankings and scores (not reports, flows or docs).
+
+    So two versions can be compared file by file.
+    """
+    core, evaluation = _ROOT / "retrieval", _ROOT / "eval"
+    files = [*core.rglob("*.py"), *core.rglob("weights.json"), *(evaluation / "metrics").rglob("*.py")]
+    return {
+        file.relative_to(_ROOT).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+        for file in sorted([*files, evaluation / "trials" / "trial.py"])
+    }
 
 
 @cache
@@ -42,20 +43,8 @@ def code_version(*, weights: bool = True) -> str:
 
     Weights say without which weights they were learned: else no training could give the bytes of those that ship.
     """
-    digest = hashlib.sha256()
-    for file in _sources():
-        if file.suffix == ".json" and not weights:
-            continue
-        digest.update(file.relative_to(_ROOT).as_posix().encode() + b"\0" + file.read_bytes())
-    return f"{version('hopbench')}+{digest.hexdigest()[:12]}"
-
-
-@cache
-def source_digests() -> Mapping[str, str]:
-    """Digest each of those files, so that two versions can be compared file by file."""
-    return {
-        file.relative_to(_ROOT).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()[:12] for file in _sources()
-    }
+    used = [item for item in source_digests().items() if weights or not item[0].endswith(".json")]
+    return f"{version('hopbench')}+{hashlib.sha256(json.dumps(used).encode()).hexdigest()[:12]}"
 
 
 def plugins_of(strategy: Strategy) -> tuple[PluginCode, ...]:
@@ -83,45 +72,16 @@ def plugin_warnings(strategies: Iterable[Strategy]) -> list[str]:
     return unreadable_lines([*metric_code(), *(plugin for one in strategies for plugin in plugins_of(one))])
 
 
-class ReaderSettings(Asked):
-    """The reader: its model and the version of its prompt."""
-
-    llm: str
-    prompt: str
-
-
-class JudgeModel(Asked):
-    """The judge's model: endpoint, sampling limits, and profile."""
-
-    url: str
-    model: str
-    limits: Mapping[str, float]
-    profile: str
-
-
-class JudgeEmbedder(TypedDict, total=False):
-    """The embedder, where a judged metric uses one."""
-
-    embedder: str
-
-
-class JudgingSettings(JudgeModel, JudgeEmbedder):
-    """Everything that decides a judgement besides the sample; `versions` are those of the prompts by metric."""
-
-    versions: Mapping[str, str]
-
-
-class JudgeSettings(JudgingSettings):
-    """The judge of a trial; `repeats` is how many scores each question gets."""
-
-    repeats: int
-
-
 class ReadingSettings(TypedDict, total=False):
-    """The language models that read a trial's contexts; empty without any."""
+    """The language models that read a trial's contexts; empty without any.
 
-    reader: ReaderSettings
-    judge: JudgeSettings
+    `reader` has its model (`llm`) and the version of its `prompt`; `judge` everything that decides a judgement besides
+    the sample: `model`, `url`, `limits`, `profile`, `versions` of the prompts by metric, `embedder` where a metric uses
+    one, and `repeats`. Both say how the model is asked where that was set.
+    """
+
+    reader: Mapping[str, Any]
+    judge: Mapping[str, Any]
 
 
 class Variations(ReadingSettings, total=False):
@@ -141,29 +101,14 @@ class Variations(ReadingSettings, total=False):
     metrics: Sequence[str]
 
 
-class TrialSettings(Variations):
-    """What decides a trial's outcome, as the ledger stores it in JSON.
+TrialSettings: TypeAlias = dict[str, Any]
+"""What decides a trial's outcome, as the ledger stores it in JSON: the `Variations`, and
 
-    `dataset` is the benchmark's digest, `questions` their ids in order, `fingerprint` the graph's, `budget` the chunks
-    and tokens of a context, `code` HopBench's own version; `plugins` are versions by distribution, and `process` marks
-    a trial whose plug-in could not be read, which no other process may reuse. `model` fills in for the rules that
-    recognise entities.
-    """
-
-    strategy: str
-    parameters: Mapping[str, object]
-    dataset: str
-    questions: Sequence[str]
-    fingerprint: str
-    store: str
-    embedder: str
-    search: str
-    budget: Sequence[int]
-    seed: int
-    code: str
-    plugins: NotRequired[Mapping[str, str]]
-    process: NotRequired[str]
-    model: NotRequired[str]
+`strategy` with its `parameters`, `dataset` (the benchmark's digest), `questions` (their ids in order), `fingerprint`
+(the graph's), `store`, `embedder`, `search`, `budget` (chunks and tokens of a context), `seed`, `code` (HopBench's own
+version); `plugins` (versions by distribution), `process` for a trial whose plug-in could not be read, which no other
+process may reuse, and the `model` that fills in for the rules that recognise entities.
+"""
 
 
 @dataclass(frozen=True)
@@ -201,7 +146,7 @@ class TrialKey:
             "seed": seed,
             "code": code_version(),
             **plugin_settings(strategy, variations.get("metrics", ())),
-            **{name: value for name, value in varied.items() if value},  # type: ignore[typeddict-item]
+            **{name: value for name, value in varied.items() if value},
         }
         return cls(settings)
 

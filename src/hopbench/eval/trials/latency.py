@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
 from itertools import pairwise
+from pathlib import Path
 from statistics import fmean, median
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -27,8 +28,6 @@ from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.types import DETAILED, Counters, Question, Ranking
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from hopbench.retrieval.strategies.base import Strategy
 
 YARDSTICK_VERSION = 1
@@ -36,7 +35,8 @@ _WORDS = [f"w{number % 700}" for number in range(3000)]
 _ROWS, _WIDTH, _PRODUCTS, _BEST = 1024, 256, 8, 100
 LATENCY_QUESTIONS = 50
 MAX_ROUNDS = 30
-WAITS = "/proc/thread-self/schedstat"
+WAITS = Path("/proc/thread-self/schedstat")
+Timer = Callable[[Callable[[], object]], tuple[float, float]]
 
 
 def yardsticks(store: Any) -> dict[str, Callable[[], object]]:
@@ -67,41 +67,29 @@ def _arrays() -> tuple[Any, Any]:
     return rows, generator.standard_normal((_PRODUCTS, _WIDTH), dtype=np.float32)
 
 
-class Clock:
-    """Times calls of this thread: wall time, and its own time, without what it waited for a free processor.
+@contextmanager
+def clock() -> Iterator[tuple[Timer, bool]]:
+    """Yield a timer of calls of this thread, and whether the two times that it returns differ.
 
-    Linux reports that wait (the second number of `schedstat`, in nanoseconds); elsewhere own time is wall time.
+    It returns milliseconds: wall time, and the thread's own time, without what it waited for a free processor. Linux
+    reports that wait (the second number of `schedstat`, in nanoseconds); elsewhere own time is wall time.
     """
+    with ExitStack() as stack:
+        try:
+            waits = stack.enter_context(WAITS.open("rb", buffering=0))
+        except OSError:
+            waits = None
 
-    def __init__(self, waits: str | None = None) -> None:
-        self._path = waits or WAITS
-        self._file: int | None = None
+        def waited() -> int:
+            return 0 if waits is None else int(os.pread(waits.fileno(), 64, 0).split()[1])
 
-    def __enter__(self) -> Self:
-        """Open the file that reports the waits of the calling thread."""
-        with suppress(OSError):
-            self._file = os.open(self._path, os.O_RDONLY)
-        return self
+        def timed(call: Callable[[], object]) -> tuple[float, float]:
+            before, started = waited(), time.perf_counter()
+            call()
+            wall = (time.perf_counter() - started) * 1000
+            return wall, max(wall - (waited() - before) / 1e6, 1e-3)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        """Close it."""
-        if self._file is not None:
-            os.close(self._file)
-
-    @property
-    def measures_waits(self) -> bool:
-        """Whether own time differs from wall time."""
-        return self._file is not None
-
-    def time(self, call: Callable[[], object]) -> tuple[float, float]:
-        """Milliseconds of one call: wall time and own time."""
-        waited, started = self._waited(), time.perf_counter()
-        call()
-        wall = (time.perf_counter() - started) * 1000
-        return wall, max(wall - (self._waited() - waited) / 1e6, 1e-3)
-
-    def _waited(self) -> int:
-        return 0 if self._file is None else int(os.pread(self._file, 64, 0).split()[1])
+        yield timed, waits is not None
 
 
 def measure_latency(
@@ -122,25 +110,19 @@ def measure_latency(
     and so measure the machine's load.
     """
     taken: dict[str, float] = {}
-    with threadpool_limits(1, "blas"), Clock() as clock:
-        for question in _warm(_sample(questions, seed)):
-            milliseconds, failed = _timed(clock, strategy, index, question, DETAILED if explained else 0)
-            if not (failed and answered_only):
-                taken[question.id] = milliseconds
-    return taken
+    last: list[Ranking] = []
 
-
-def _timed(clock: Clock, strategy: Strategy, index: Index, question: Question, detailed: int) -> tuple[float, bool]:
-    """Wall time of one call, which reads the components of the first `detailed` hits, and whether it failed."""
-    found: list[Ranking] = []
-
-    def call() -> None:
-        found.extend(rank_batch(strategy, Batch(index, [question], alone=True), Counters()))
-        for hit in found[0].hits[:detailed]:
+    def call(question: Question) -> None:
+        last[:] = rank_batch(strategy, Batch(index, [question], alone=True), Counters())
+        for hit in last[0].hits[: DETAILED if explained else 0]:
             dict(hit.components)
 
-    wall, _ = clock.time(call)
-    return wall, found[0].failure is not None
+    with threadpool_limits(1, "blas"), clock() as (timed, _):
+        for question in _sample(questions, seed):
+            wall, _ = timed(partial(call, question))
+            if not (answered_only and last[0].failure is not None):
+                taken[question.id] = wall
+    return taken
 
 
 def measure_paced(
@@ -154,16 +136,17 @@ def measure_paced(
     """
     taken: dict[str, float] = {}
     own: list[float] = []
-    with threadpool_limits(1, "blas"), Clock() as clock:
+    with threadpool_limits(1, "blas"), clock() as (timed, measures_waits):
         measures: Mapping[str, Callable[[], object]] = yardsticks(index.store)
         yardstick_ms: dict[str, list[float]] = {name: [] for name in measures}
         rounds = 1
-        for question in _warm(_sample(questions, seed)):
-            wall, alone = clock.time(_asking(strategy, index, question))
-            if not taken and not clock.measures_waits:
-                rounds = _rounds(wall, clock.time(measures["yardstick"])[0])
+        for question in _sample(questions, seed):
+            wall, alone = timed(lambda: rank_batch(strategy, Batch(index, [question], alone=True), Counters()))  # noqa: B023
+            if not taken and not measures_waits:  # then the yardstick must last as long as a call
+                rounds = max(1, min(MAX_ROUNDS, round(wall / timed(measures["yardstick"])[0])))
             for name, measure in measures.items():
-                yardstick_ms[name].append(_each(clock, measure, rounds if name == "yardstick" else 1))
+                times = rounds if name == "yardstick" else 1
+                yardstick_ms[name].append(timed(lambda: [measure() for _ in range(times)])[1] / times)  # noqa: B023
             taken[question.id] = wall
             own.append(alone)
     return taken, pace(own[1:], yardstick_ms) if taken else {}
@@ -179,29 +162,9 @@ def pace(own: Sequence[float], yardstick_ms: Mapping[str, Sequence[float]]) -> d
     return figures
 
 
-def _rounds(call_ms: float, yardstick_ms: float) -> int:
-    """How often the yardstick runs at a time: without measured waits it must last as long as a call."""
-    return max(1, min(MAX_ROUNDS, round(call_ms / yardstick_ms)))
-
-
-def _each(clock: Clock, measure: Callable[[], object], rounds: int) -> float:
-    def several() -> None:
-        for _ in range(rounds):
-            measure()
-
-    return clock.time(several)[1] / rounds
-
-
-def _asking(strategy: Strategy, index: Index, question: Question) -> Callable[[], object]:
-    return lambda: rank_batch(strategy, Batch(index, [question], alone=True), Counters())
-
-
 def _sample(questions: Sequence[Question], seed: int) -> list[Question]:
+    """Draw the questions to measure, the first of them twice: once to warm up."""
     generator = np.random.default_rng(seed)
     count = min(LATENCY_QUESTIONS, len(questions))
-    return [questions[i] for i in sorted(generator.choice(len(questions), count, replace=False))]
-
-
-def _warm(sample: Sequence[Question]) -> list[Question]:
-    """Repeat the first question, to warm up."""
+    sample = [questions[i] for i in sorted(generator.choice(len(questions), count, replace=False))]
     return [*sample[:1], *sample]

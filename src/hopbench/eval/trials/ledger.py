@@ -25,11 +25,11 @@ import os
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hopbench.retrieval.support.errors import InputError, exhausted
 from hopbench.retrieval.support.locking import open_lock
@@ -74,35 +74,6 @@ def immediate(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-class Claims:
-    """The claims of one process on the trials of a ledger; `folder` holds a locked file for each living owner."""
-
-    def __init__(self, connection: sqlite3.Connection, folder: Path) -> None:
-        self._connection = connection
-        self._folder = folder
-        self.owner = f"{os.getpid()}-{secrets.token_hex(4)}"
-        self._lock = open_lock(folder / self.owner)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
-
-    def take(self, trial_id: str) -> bool:
-        """Claim the trial; False if it is finished or claimed by another living process."""
-        with immediate(self._connection):
-            if self._connection.execute("SELECT 1 FROM trials WHERE trial_id = ?", (trial_id,)).fetchone():
-                return False
-            row = self._connection.execute("SELECT owner FROM claims WHERE trial_id = ?", (trial_id,)).fetchone()
-            if row is not None and row[0] != self.owner and alive(self._folder / row[0]):
-                return False
-            self._connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (trial_id, self.owner))
-            return True
-
-    def close(self) -> None:
-        """Release all claims."""
-        with immediate(self._connection):
-            self._connection.execute("DELETE FROM claims WHERE owner = ?", (self.owner,))
-        (self._folder / self.owner).unlink(missing_ok=True)
-        self._lock.close()
-
-
 def alive(owner: Path) -> bool:
     """Whether the process that owns this file is alive; the file of a dead one is removed."""
     try:
@@ -127,7 +98,11 @@ def unreadable(path: Path) -> list[str]:
 
 def heal_damaged(path: Path, owners: Path) -> None:
     """Replace a damaged ledger by its readable rows. Raises InputError while another process uses it."""
-    reason = damage(path) if path.is_file() and _begins(path) == MAGIC else None
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        is_database = file.read(len(MAGIC)) == MAGIC
+    reason = damage(path) if is_database else None
     if reason is None:
         return
     if any(alive(owner) for owner in owners.iterdir() if owner.name != "open"):
@@ -138,33 +113,23 @@ def heal_damaged(path: Path, owners: Path) -> None:
     heal(path, "other trials are run again when needed")
 
 
-def _begins(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(len(MAGIC))
-
-
 def connected(path: Path) -> sqlite3.Connection:
     """Connect to the file, which is created if missing. Raises InputError for a file of another version."""
     # Prefect may run a flow's body in another thread than the one that opened the ledger.
-    connection = sqlite3.connect(path, WAIT_SECONDS, isolation_level=None, check_same_thread=False)
+    connection = lenient(sqlite3.connect(path, WAIT_SECONDS, isolation_level=None, check_same_thread=False))
     try:
-        _prepare(lenient(connection), path)
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version == 0:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
     except BaseException:
         connection.close()
         raise
-    return connection
-
-
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    """Create the tables of a new file; refuse a file of another version."""
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version not in (0, VERSION):
+        connection.close()
         raise InputError(f"{path}: is of another HopBench (version {version}, not {VERSION}): move it away")
-    if version == VERSION:
-        return
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT")
-    connection.execute(f"PRAGMA user_version = {VERSION}")
+    return connection
 
 
 @dataclass(frozen=True)
@@ -198,11 +163,17 @@ class Champion:
 
 
 class Ledger:
-    """Finished trials by their content address. Make one with `Ledger.open`."""
+    """Finished trials by their content address. Make one with `Ledger.open`.
 
-    def __init__(self, connection: sqlite3.Connection, claims: Claims) -> None:
+    `owners` is a folder that holds a locked file for each living process with claims.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, owners: Path) -> None:
         self._connection = connection
-        self._claims = claims
+        self._owners = owners
+        self._owner = f"{os.getpid()}-{secrets.token_hex(4)}"
+        self._lock = open_lock(owners / self._owner)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     @classmethod
     @contextmanager
@@ -218,10 +189,8 @@ class Ledger:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 heal_damaged(path, owners)
                 connection = connected(path)
-            with closing(connection):
-                claims = Claims(connection, owners)
-                with closing(claims):
-                    yield cls(connection, claims)
+            with closing(connection), closing(cls(connection, owners)) as ledger:
+                yield ledger
         except (sqlite3.DatabaseError, FileExistsError, NotADirectoryError) as error:
             if (lacking := exhausted(error, path)) is not None:
                 raise lacking from error
@@ -237,8 +206,14 @@ class Ledger:
         if row[-1] != seal(row[:-1]):
             self._set_aside(name, "it is not as it was written")
             return None
+        import pandas as pd
+
+        settings, metrics, questions, failures, seconds, started, ended, costs, _ = row
+        spent = failures, seconds, started, ended
         try:
-            return _record_of(name, row[:-1])
+            table = pd.read_parquet(io.BytesIO(questions))
+            table.index = table.index.astype(object)  # as `score` makes it
+            return TrialRecord(name, json.loads(settings), json.loads(metrics), table, *spent, json.loads(costs))
         except (ValueError, TypeError, OSError, KeyError) as error:  # pyarrow's errors are ValueErrors and OSErrors
             self._set_aside(name, str(error))
             return None
@@ -260,7 +235,21 @@ class Ledger:
 
     def claim(self, name: str) -> bool:
         """Claim a trial for this process; False if it is finished or claimed by another living process."""
-        return self._claims.take(name)
+        with immediate(self._connection):
+            if self._connection.execute("SELECT 1 FROM trials WHERE trial_id = ?", (name,)).fetchone():
+                return False
+            row = self._connection.execute("SELECT owner FROM claims WHERE trial_id = ?", (name,)).fetchone()
+            if row is not None and row[0] != self._owner and alive(self._owners / row[0]):
+                return False
+            self._connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (name, self._owner))
+            return True
+
+    def close(self) -> None:
+        """Release all claims."""
+        with immediate(self._connection):
+            self._connection.execute("DELETE FROM claims WHERE owner = ?", (self._owner,))
+        (self._owners / self._owner).unlink(missing_ok=True)
+        self._lock.close()
 
     def put(self, record: TrialRecord) -> None:
         """Store a finished trial and release its claim; of several with one id the first is kept."""
@@ -310,13 +299,3 @@ class Ledger:
         query = "SELECT * FROM champions WHERE benchmark_digest = ?"
         row = self._connection.execute(query, (benchmark_digest,)).fetchone()
         return None if row is None else Champion(*row)
-
-
-def _record_of(name: str, row: Sequence[Any]) -> TrialRecord:
-    import pandas as pd
-
-    settings, metrics, questions, failures, seconds, started, ended, costs = row
-    table = pd.read_parquet(io.BytesIO(questions))
-    table.index = table.index.astype(object)  # as `score` makes it
-    spent = failures, seconds, started, ended
-    return TrialRecord(name, json.loads(settings), json.loads(metrics), table, *spent, json.loads(costs))

@@ -8,7 +8,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from hopbench.eval.types import PassageRanking
 from hopbench.retrieval.context import Budget
@@ -17,12 +19,8 @@ from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.errors import HopBenchError, exhausted
 from hopbench.retrieval.support.processes import collector_paused
 from hopbench.retrieval.support.timing import once_apart
+from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.types import DETAILED, Counters, Hit, Question, Ranking, scored
-
-if TYPE_CHECKING:
-    from hopbench.retrieval.context import Budget
-    from hopbench.retrieval.index import Batch
-    from hopbench.retrieval.strategies.base import Strategy
 
 BATCH_SIZE = 1000  # questions
 
@@ -59,7 +57,8 @@ class TrialOutcome:
     """The results and costs of a trial. `hits` (the first 20), `notes` and the sampled `latency_ms` are by question id.
 
     `seconds` are those of the questions; work done once for the index is in `once_seconds`. `pace` is the latency
-    relative to the yardstick, see `hopbench.eval.trials.latency.measure_paced`.
+    relative to the yardstick, see `hopbench.eval.trials.latency.measure_paced`. A worker's part of a trial has the time
+    that it spent on what all labels share in its batch in `shared_seconds`.
     """
 
     label: str
@@ -73,11 +72,18 @@ class TrialOutcome:
     once_seconds: float = 0.0
     latency_ms: dict[str, float] = field(default_factory=dict)
     pace: dict[str, float] = field(default_factory=dict)
+    shared_seconds: float = 0.0
 
     @property
     def failures(self) -> int:
         """Questions without a ranking."""
         return sum(ranking.failure is not None for ranking in self.rankings.values())
+
+    @property
+    def context_tokens(self) -> float:
+        """Mean tokens of a question's context, over the questions with a ranking."""
+        counts = [count_tokens(one.context) for one in self.rankings.values() if one.failure is None]
+        return round(float(np.mean(counts)), 2) if counts else 0.0
 
     def add(self, ranking: Ranking, index: Index, budget: Budget) -> None:
         """Add one question's ranking of chunks, as passages and with the context that fits into the budget."""
@@ -109,14 +115,14 @@ class Trial:
     """One strategy over all questions, in batches; `run` fills in `outcome`.
 
     It returns nothing, so that a scheduler that calls it has nothing to copy, hash or keep. `time_calls`, if given,
-    measures single calls afterwards: it returns latency and pace (see `hopbench.eval.trials.latency.measure_paced`).
+    measures single calls afterwards and adds latency and pace (see `hopbench.eval.trials.latency.measure_paced`).
     """
 
     label: str
     strategy: Strategy
     parts: Sequence[Batch]
     budget: Budget
-    time_calls: Callable[[TrialOutcome], tuple[dict[str, float], dict[str, float]]] | None = None
+    time_calls: Callable[[TrialOutcome], object] | None = None
     outcome: TrialOutcome = field(init=False)
 
     def __post_init__(self) -> None:
@@ -141,7 +147,7 @@ class Trial:
             for ranking in rankings:
                 self.outcome.add(ranking, batch.index, self.budget)
         if self.time_calls is not None:
-            self.outcome.latency_ms, self.outcome.pace = self.time_calls(self.outcome)
+            self.time_calls(self.outcome)
 
 
 def run_trial(label: str, strategy: Strategy, parts: Sequence[Batch], budget: Budget) -> TrialOutcome:
@@ -173,8 +179,7 @@ def to_passages(ranking: Ranking, index: Index, budget: Budget) -> PassageRankin
     )
 
 
-@dataclass(frozen=True, order=True)
-class Unit:
+class Unit(NamedTuple):
     """The work of one worker at a time: batch number `part` of a label's questions."""
 
     part: int
@@ -186,26 +191,20 @@ class Unit:
         return f"trial {self.label} batch {self.part}"
 
 
-@dataclass(frozen=True)
-class UnitOutcome:
-    """The outcome of a unit; `shared_seconds` is the time it spent on what all labels share in its batch."""
-
-    outcome: TrialOutcome
-    shared_seconds: float
-
-
-def run_unit(unit: Unit, strategy: Strategy, batch: Batch, budget: Budget) -> UnitOutcome:
+def run_unit(label: str, strategy: Strategy, batch: Batch, budget: Budget) -> TrialOutcome:
     """Rank one batch with one strategy."""
     known = "dense" in vars(batch) and "lexical" in vars(batch)
     shared = 0.0 if known else prepare([batch])
-    return UnitOutcome(run_trial(unit.label, strategy, [batch], budget), shared)
+    outcome = run_trial(label, strategy, [batch], budget)
+    outcome.shared_seconds = shared
+    return outcome
 
 
-def merged(outcomes: Sequence[UnitOutcome]) -> TrialOutcome:
-    """One label's units, in the order of their batches, as one trial: the same as from a single worker."""
-    first = outcomes[0].outcome
+def merged(outcomes: Sequence[TrialOutcome]) -> TrialOutcome:
+    """Join one label's units, in the order of their batches: the same as from a single worker."""
+    first = outcomes[0]
     whole = TrialOutcome(first.label, first.strategy, first.parameters)
-    for part in (each.outcome for each in outcomes):
+    for part in outcomes:
         whole.rankings.update(part.rankings)
         whole.hits.update(part.hits)
         whole.notes.update(part.notes)
@@ -215,7 +214,7 @@ def merged(outcomes: Sequence[UnitOutcome]) -> TrialOutcome:
     return whole
 
 
-def shared_seconds(outcomes: Mapping[Unit, UnitOutcome]) -> float:
+def shared_seconds(outcomes: Mapping[Unit, TrialOutcome]) -> float:
     """The time for what all labels share, each batch counted once, though several workers may have computed it."""
     by_part: dict[int, float] = {}
     for unit, done in outcomes.items():

@@ -103,8 +103,8 @@ def graph_lines(built: Built) -> Iterator[str]:
             f"{spent['tokens_in']} + {spent['tokens_out']} tokens{thinking}, {usd}"
         )
     if built.agreement is not None:
-        yield _agreement("entities ", built.agreement.entities)
-        yield _agreement("relations", built.agreement.relations)
+        yield _agreement("entities ", built.agreement["entities"])
+        yield _agreement("relations", built.agreement["relations"])
 
 
 def _agreement(what: str, overlap: Overlap) -> str:

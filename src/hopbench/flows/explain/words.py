@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.explain import Examiner, Fate, HelpfulChange, RankedPassage, Rival, linked_entities
 from hopbench.eval.explain.answers import Name
-from hopbench.eval.gold import Gold
 from hopbench.eval.metrics.built_in import MAX_HOPS
-from hopbench.eval.trials.traces import plain
+from hopbench.eval.runs.results import plain
+from hopbench.eval.types import Gold
 from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.types import Step
 

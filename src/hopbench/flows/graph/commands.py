@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from hopbench.eval.benchmarks import load_triples
-from hopbench.eval.graph_quality import Agreement, LinkingRecall, agreement, linking_recall
+from hopbench.eval.benchmarks import load_triples, shown_warnings
+from hopbench.eval.graph_quality import LinkingRecall, Overlap, agreement, linking_recall
 from hopbench.flows.graph.build import built_graph, open_index
 from hopbench.flows.orchestration.runtime import open_runtime
 from hopbench.flows.orchestration.steps import Progress, ProgressSteps, RunProgress, Steps, run_flow
@@ -57,7 +57,7 @@ class Built:
     record: Mapping[str, Any]
     warnings: Sequence[str]
     calls: Mapping[str, Mapping[str, Any]]
-    agreement: Agreement | None = None
+    agreement: Mapping[str, Overlap] | None = None
 
 
 def build(
@@ -90,7 +90,7 @@ def build(
         def body(steps: Steps) -> Built:
             record, warnings = built_graph(plan, index, home, ProgressSteps(steps, progress))
             found = agreement(export(index.store), wanted) if wanted else None
-            return Built(record, [*notes, *benchmark.shown_warnings, *warnings], models.calls(), found)
+            return Built(record, [*notes, *shown_warnings(benchmark), *warnings], models.calls(), found)
 
         return run_flow("build_graph", body, runtime=runtime, parameters={"graph": plan.namespace})
 

@@ -209,6 +209,7 @@ class RunSession:
         flow_steps: FlowSteps,
     ) -> Finished:
         """Score and compare the trials, have `annotate` look at them, write files and log to MLflow."""
+        from hopbench.eval.benchmarks import shown_warnings
         from hopbench.eval.runs.evaluate import evaluate
         from hopbench.flows.run.payloads import tracking_key
         from hopbench.flows.settings.foreign import changed_answers
@@ -217,7 +218,7 @@ class RunSession:
         evaluation = evaluate(plan, trials, shared_seconds, steps)
         warnings += [
             *self.notes,
-            *self.benchmark.shown_warnings,
+            *shown_warnings(self.benchmark),
             *statements_of(self.benchmark.folder),
             *self.options.models.warnings(),
             *warnings_of(evaluation),

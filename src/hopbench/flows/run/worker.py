@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from hopbench.eval.trials.trial import Unit, UnitOutcome, merged, run_unit, shared_seconds
+from hopbench.eval.trials.trial import TrialOutcome, Unit, merged, run_unit, shared_seconds
 from hopbench.flows.orchestration.task_pool import TaskPool, drop_context, share_context
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
@@ -109,11 +109,11 @@ class RunContext:
         questions = [question.question for question in self._benchmark.questions]
         return batches(self._index, questions, self._options.batch)
 
-    def run(self, unit: Unit) -> UnitOutcome:
+    def run(self, unit: Unit) -> TrialOutcome:
         """Rank one unit."""
         from hopbench.retrieval.context import Budget
 
-        return run_unit(unit, self.strategies[unit.label], self._batch(unit.part), Budget())  # type: ignore[arg-type]
+        return run_unit(unit.label, self.strategies[unit.label], self._batch(unit.part), Budget())  # type: ignore[arg-type]
 
     def _batch(self, part: int) -> Batch:
         """The batch with what earlier units computed for it; only the latest few are held in memory."""
@@ -136,8 +136,6 @@ class ScaledOut:
 
     def __call__(self, plan: Plan, kept: Unfinished, steps: Steps) -> tuple[dict[str, TrialOutcome], float]:
         """Every label's trial, and the seconds of the work that their batches shared."""
-        from hopbench.eval.runs.evaluate import measured
-
         whole = {label: done for label in plan.strategies if (done := kept.get(plan.key_of(label))) is not None}
         missing = [label for label in plan.strategies if label not in whole]
         parts = len(plan.parts)
@@ -145,13 +143,13 @@ class ScaledOut:
         found = self._all(plan, kept, units) if units else {}
         for label in missing:
             outcome = merged([found[Unit(part, label)] for part in range(parts)])
-            whole[label] = steps(f"latency {label}", lambda: measured(plan, label, outcome))  # noqa: B023 - called at once
+            whole[label] = steps(f"latency {label}", lambda: plan.time_calls(outcome))  # noqa: B023 - called at once
             kept.put(plan.key_of(label), whole[label])
         return {label: whole[label] for label in plan.strategies}, shared_seconds(found)
 
-    def _all(self, plan: Plan, kept: Unfinished, units: Sequence[Unit]) -> dict[Unit, UnitOutcome]:
+    def _all(self, plan: Plan, kept: Unfinished, units: Sequence[Unit]) -> dict[Unit, TrialOutcome]:
         names = {unit: f"{plan.key_of(unit.label)}-{unit.part}of{len(plan.parts)}" for unit in units}
-        result = {unit: done for unit in units if (done := kept.get_unit(names[unit])) is not None}
+        result = {unit: done for unit in units if (done := kept.get(names[unit])) is not None}
         job = RunJob(
             secrets.token_hex(8),
             self.options.absolute(),
@@ -162,9 +160,9 @@ class ScaledOut:
         )
         share_context(job.token, RunContext(plan.benchmark, plan.index, self.options))
 
-        def keep(unit: Unit, done: UnitOutcome) -> None:
+        def keep(unit: Unit, done: TrialOutcome) -> None:
             result[unit] = done
-            kept.put_unit(names[unit], done)
+            kept.put(names[unit], done)
 
         try:
             pool = TaskPool(self.options.runner, self.options.workers, self.home)

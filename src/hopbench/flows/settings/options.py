@@ -104,11 +104,11 @@ class RunOptions(GraphOptions):
 
     def asked_metrics(self) -> tuple[str, ...]:
         """What is measured beside the metrics that run by default: asked for by --metric, or named by a target."""
-        from hopbench.eval.metrics import asked_metrics
+        from hopbench.eval.metrics import requested_metrics
         from hopbench.eval.runs.targets import COSTS, Target
 
         limited = (Target.parse(text).metric for text in self.targets)
-        return asked_metrics([*self.metrics, *(name for name in limited if name not in COSTS)])
+        return requested_metrics([*self.metrics, *(name for name in limited if name not in COSTS)])
 
     def fitted_on(self) -> list[FittedOn]:
         """The sets on which the labels' changes were tuned: as best.yaml writes them, or named as `--dataset` is."""

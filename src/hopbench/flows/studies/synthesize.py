@@ -41,6 +41,7 @@ def opened(options: GraphOptions, budget: float | None, progress: Progress) -> I
 
     `budget` in US dollars is for all calls of the model. Raises IncompleteError where nothing answers at its address.
     """
+    from hopbench.eval.benchmarks import shown_warnings
     from hopbench.flows.graph.build import built_graph, open_index
     from hopbench.flows.orchestration.steps import plain_steps
 
@@ -55,7 +56,7 @@ def opened(options: GraphOptions, budget: float | None, progress: Progress) -> I
         plan = options.with_reader(options.graph_plan(benchmark, home), llm)
         index = open_index(options, plan, home)
         _, warnings = built_graph(plan, index, home, plain_steps)
-        for line in (*notes, *benchmark.shown_warnings, *warnings):
+        for line in (*notes, *shown_warnings(benchmark), *warnings):
             notice(f"warning: {line}")
         yield Corpus(benchmark, index, llm)
 

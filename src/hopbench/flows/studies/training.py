@@ -95,6 +95,8 @@ def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps)
 
 def _warnings(options: TrainOptions, benchmarks: Sequence[Benchmark], held: Sequence[HeldOut]) -> list[str]:
     """List warnings of sets for reporting, of untested questions, and of the data sets."""
+    from hopbench.eval.benchmarks import shown_warnings
+
     warnings = [
         f"{benchmark.name} is a set for reporting: weights learned from it must not be scored on it; if it is for "
         f"tuning, say so with `hopbench check-data {quote(dataset)} --set-role tune`"
@@ -108,7 +110,7 @@ def _warnings(options: TrainOptions, benchmarks: Sequence[Benchmark], held: Sequ
     if not held:
         warnings.append("nothing was tested on questions not learned from: one family of sets needs --folds 2 or more")
     return warnings + [
-        f"{benchmark.name}: {warning}" for benchmark in benchmarks for warning in benchmark.shown_warnings
+        f"{benchmark.name}: {warning}" for benchmark in benchmarks for warning in shown_warnings(benchmark)
     ]
 
 

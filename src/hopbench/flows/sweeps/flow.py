@@ -288,8 +288,7 @@ def _warnings_after(plan: SweepPlan, results: Sequence[Result]) -> list[str]:
 
 def _written(swept: SweepOutcome, benchmarks: Mapping[str, Benchmark], out: Path) -> list[Path]:
     from hopbench.eval.sweep.report import SweepReport, write_sweep_report
-    from hopbench.eval.sweep.results import trials_table
-    from hopbench.eval.sweep.winner import best_yaml, write_preset
+    from hopbench.eval.sweep.results import best_yaml, trials_table, write_preset
 
     plan, results = swept.plan, swept.results
     buffer = io.BytesIO()

@@ -238,6 +238,8 @@ def _shared_questions(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> l
 
 def warnings_of_plan(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> list[str]:
     """What a reader should know before the sweep starts."""
+    from hopbench.eval.benchmarks import shown_warnings
+
     content = plan.content
     lines = [
         f"{benchmarks[name].name} is for reporting: parameters chosen on it make its figures too good. Sweep on a set "
@@ -247,7 +249,7 @@ def warnings_of_plan(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> li
         if benchmarks[name].role == "report"
     ]
     lines += [
-        f"{benchmark.name}: {warning}" for benchmark in benchmarks.values() for warning in benchmark.shown_warnings
+        f"{benchmark.name}: {warning}" for benchmark in benchmarks.values() for warning in shown_warnings(benchmark)
     ]
     lines += _shared_questions(plan, benchmarks)
     if len(content.all_seeds) > 1 and content.questions is None and content.halving is None:

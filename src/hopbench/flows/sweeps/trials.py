@@ -109,12 +109,12 @@ class TrialGraphs:
         self, dataset: str, build: Build, cell: Cell, questions: int | None, steps: Steps, read: bool = False
     ) -> TrialContext:
         """The context of a cell: the graph built if needed, the questions drawn; `read` has the models read trials."""
-        from hopbench.eval.sweep.context import TrialContext, first_drawn, sampled
+        from hopbench.eval.sweep.context import TrialContext, sampled
 
         index, fingerprint = self._graph(dataset, build, steps)
         benchmark, content = self.benchmarks[dataset], self.plan.content
         drawn = sampled(benchmark, content.questions, cell.seed) if dataset != self.plan.report_on else benchmark
-        subset = first_drawn(drawn, questions, cell.seed)
+        subset = sampled(drawn, questions, cell.seed, nested=True)
         context = TrialContext(subset, benchmark.digest, index, fingerprint, cell.seed)
         context = replace(context, latency=content.timed, ragas=content.ragas, repeat=cell.repeat, batch=self.batch)
         context = replace(context, metrics=content.objective.asked, processes=self.processes)

@@ -14,7 +14,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hopbench.eval.trials.trial import Unit, UnitOutcome, merged, run_unit
+from hopbench.eval.trials.trial import TrialOutcome, merged, run_unit
 from hopbench.flows.orchestration.task_pool import TaskPool, drop_context, share_context
 from hopbench.flows.run.worker import check_same_code, code_here, open_benchmark
 from hopbench.flows.settings.graph_options import GraphOptions
@@ -78,16 +78,16 @@ class SweepContext:
 
     parts: Sequence[Batch]
 
-    def run(self, unit: TrialUnit) -> dict[int, UnitOutcome]:
+    def run(self, unit: TrialUnit) -> dict[int, TrialOutcome]:
         """Rank a batch with each strategy; of a hit, only the scored fields come back."""
         from hopbench.retrieval.context import Budget
 
         result = {}
         for number, strategy in unit.strategies.items():
             with collector_paused():
-                done = run_unit(Unit(unit.part, strategy.name), strategy, self.parts[unit.part], Budget())
-            done.outcome.hits.clear()
-            done.outcome.notes.clear()
+                done = run_unit(strategy.name, strategy, self.parts[unit.part], Budget())
+            done.hits.clear()
+            done.notes.clear()
             result[number] = done
         return result
 
@@ -108,9 +108,9 @@ def rank_on_workers(
     code = code_here(kinds)
     job = SweepJob(secrets.token_hex(8), *place, asked, context.batch, dict(context.index.floors), kinds, code)
     pool, parts = TaskPool(spread.runner, spread.workers, home), context.parts
-    back: dict[int, dict[int, UnitOutcome]] = {number: {} for number in strategies}
+    back: dict[int, dict[int, TrialOutcome]] = {number: {} for number in strategies}
 
-    def keep(unit: TrialUnit, done: Mapping[int, UnitOutcome]) -> None:
+    def keep(unit: TrialUnit, done: Mapping[int, TrialOutcome]) -> None:
         for number, outcome in done.items():
             back[number][unit.part] = outcome
             if len(back[number]) == len(parts):

@@ -169,8 +169,8 @@ def test_a_graph_is_built_from_what_was_read(llm: LLM, tmp_path: Path) -> None:
     # Found: Ed Wood–Tim Burton and Burbank–Tim Burton; wanted: the first and one more, so 1 of 2 both ways.
     reference = [Triple("c1", "Tim Burton", "made", "Ed Wood"), Triple("c3", "Burbank", "in", "California")]
     found = agreement(tables, reference)
-    assert (0.5, 0.5) == (found.relations.precision, found.relations.recall)
-    assert (1.0, 0.75) == (found.entities.precision, found.entities.recall)
+    assert (0.5, 0.5) == (found["relations"].precision, found["relations"].recall)
+    assert (1.0, 0.75) == (found["entities"].precision, found["entities"].recall)
 
 
 def test_a_graph_is_never_half_built(server: ScriptedServer, llm: LLM, tmp_path: Path) -> None:

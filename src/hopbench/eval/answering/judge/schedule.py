@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hopbench.eval.answering.judge.sample import EMBEDDING, INPUTS, Limits, Sample
 from hopbench.retrieval.llm import LLM, LLMError, calling
@@ -30,7 +30,6 @@ from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.support.sqlite_files import seal, sealed
 
 if TYPE_CHECKING:
-    from hopbench.eval.trials.key import JudgeEmbedder, JudgeModel, JudgingSettings
     from hopbench.retrieval.embedding.base import Embedder
 
 
@@ -153,7 +152,7 @@ class Judging:
         return f"{self.llm.endpoint.name} {self.scorer.profile}"
 
     @property
-    def _judge(self) -> JudgeModel:
+    def _judge(self) -> dict[str, Any]:
         endpoint = self.llm.endpoint
         return {
             "url": endpoint.base_url,
@@ -163,9 +162,9 @@ class Judging:
             **endpoint.asked,
         }
 
-    def settings(self, metrics: Sequence[str]) -> JudgingSettings:
+    def settings(self, metrics: Sequence[str]) -> dict[str, Any]:
         """All that decides a judgement of these metrics beside the sample: part of the id of a judged trial."""
-        embedded: JudgeEmbedder = {"embedder": self.embedder.name} if EMBEDDING & set(metrics) else {}
+        embedded = {"embedder": self.embedder.name} if EMBEDDING & set(metrics) else {}
         return {
             **self._judge,
             **embedded,
