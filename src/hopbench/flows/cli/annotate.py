@@ -55,6 +55,7 @@ def annotate_command(
     with held(folder.with_name(f".{folder.name}.lock"), corpus.name, refusal):
         pages = AnnotationPages(corpus, Draft.open(corpus.benchmark, folder), labels)
         with listener_on(port) as listener:
+            listener.listen()  # a browser may come before the pages are ready
             address = f"http://{LOOPBACK}:{listener.getsockname()[1]}/"
             typer.echo(f"questions are saved in {folder}\nopen {address} and end with Ctrl-C")
             if not no_browser:
