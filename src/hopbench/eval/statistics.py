@@ -169,6 +169,21 @@ def minimum_detectable(differences: Sequence[float] | FloatArray, *, alpha: floa
     return float(z * d.std(ddof=1) / np.sqrt(len(d)))
 
 
+TYPICAL_DEVIATION = 0.5
+
+
+def detectable_difference(questions: int) -> float | None:
+    """The true mean difference that so many questions would show four times in five, before any was answered.
+
+    (z₁₋α/₂ + z_power) · 0.5 / √n: two labels whose all_gold@10 differs on a quarter of the questions have paired
+    differences of standard deviation 0.5. Example: 50 questions → 2.802 · 0.5 / 7.071 = 0.198. None below 2 questions.
+    """
+    if questions < 2:
+        return None
+    z = NormalDist().inv_cdf(1 - ALPHA / 2) + NormalDist().inv_cdf(POWER)
+    return float(z * TYPICAL_DEVIATION / np.sqrt(questions))
+
+
 def clean(values: Sequence[float] | FloatArray) -> FloatArray:
     """Return the known values, rounded and sorted; refuse anything but one finite number per question."""
     array = np.asarray(values, dtype=float)

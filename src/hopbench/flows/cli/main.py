@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 from hopbench.flows.cli._streams import Reserved, flush_output, plain, prepare_output, refuse_undecodable_arguments
+from hopbench.flows.cli.annotate import annotate_command
 from hopbench.flows.cli.check_data import check_data_command
 from hopbench.flows.cli.compare import compare_command, recommend_command
 from hopbench.flows.cli.doctor import doctor_command
@@ -61,6 +62,7 @@ app.command("strategies")(strategies_command)
 app.command("benchmarks")(benchmarks_command)
 app.command("metrics")(metrics_command)
 app.command("check-data")(check_data_command)
+app.command("annotate")(annotate_command)
 app.command("synthesize")(synthesize_command)
 app.command("doctor")(doctor_command)
 
