@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from hopbench.eval.benchmarks import load_benchmark
-from hopbench.eval.gold import Gold
-from hopbench.eval.types import Benchmark, BenchmarkQuestion
-from hopbench.flows.annotation.draft import OutdatedVersionError, Draft
+from hopbench.eval.types import Benchmark, BenchmarkQuestion, Gold
+from hopbench.flows.annotation.draft import Draft, OutdatedVersionError
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage, Source
 

@@ -12,8 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from hopbench.eval.benchmarks.beir import write_benchmark
-from hopbench.eval.benchmarks.card import set_role
+from hopbench.eval.benchmarks.beir import set_role, write_benchmark
 from hopbench.eval.files import write_atomically
 from hopbench.eval.statistics import POWER, detectable_difference
 from hopbench.eval.types import Benchmark
@@ -123,7 +122,7 @@ class Draft:
     def save(self, annotation: Mapping[str, Any]) -> Annotation:
         """Store a new or changed question and return it with its new version.
 
-        Raises InputError for a field that is wrong, and OutdatedVersionError where `version` is not that of the stored question.
+        Raises InputError for a field that is wrong, and OutdatedVersionError for a version that is not the stored one.
         """
         try:
             given = Annotation.model_validate(annotation)

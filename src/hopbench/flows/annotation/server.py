@@ -12,7 +12,7 @@ from importlib.resources import files
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from hopbench.flows.annotation.draft import MAX_PLACES, OutdatedVersionError, Draft
+from hopbench.flows.annotation.draft import MAX_PLACES, Draft, OutdatedVersionError
 from hopbench.flows.api.corpus import Corpus
 from hopbench.flows.orchestration.server import guarded
 from hopbench.retrieval.support.errors import HopBenchError, InputError
