@@ -21,7 +21,6 @@ from hopbench.eval.types import Benchmark
 from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
-from hopbench.retrieval.support.processes import collector_paused
 from hopbench.retrieval.text.model_tokens import count_tokens
 
 STORED_RANKS = 20
@@ -89,9 +88,8 @@ class TrialContext:
         """
         key, before = self.key(strategy), ranked.seconds + ranked.once_seconds if ranked else 0.0
         started = time.time() - before
-        with collector_paused():
-            outcome = ranked or run_trial(strategy.name, strategy, self.parts, self.budget)
-            tables = {strategy.name: score(self.benchmark, outcome.rankings, ragas=self.ragas, also=self.metrics)}
+        outcome = ranked or run_trial(strategy.name, strategy, self.parts, self.budget)
+        tables = {strategy.name: score(self.benchmark, outcome.rankings, ragas=self.ragas, also=self.metrics)}
         answered = read(self.reading, self.benchmark, {strategy.name: outcome}, tables, _directly)
         rows = tables[strategy.name]
         summary = summarise(rows, self.benchmark, context_passages=self.budget.chunks)
