@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from hopbench.eval.answering.judge.profiles import ragas_embeddings, ragas_llm
-from hopbench.eval.answering.judge.sample import LIMITS, ModelAsker
+from hopbench.eval.answering.judge.sample import LIMITS, model_asker
 from hopbench.eval.gold import Gold
 from hopbench.eval.metrics.containment import contains_answer, match_tokens
 from hopbench.eval.metrics.ragas_context import import_untracked
@@ -230,7 +230,7 @@ def _quiet() -> Iterator[None]:
 def _generated(llm: LLM, embedder: Embedder, chunks: Sequence[Chunk], count: int) -> list[Any]:
     from ragas.testset import TestsetGenerator
 
-    model, embeddings = ragas_llm(ModelAsker(llm, LIMITS["full"])), ragas_embeddings(embedder)
+    model, embeddings = ragas_llm(model_asker(llm, LIMITS["full"])), ragas_embeddings(embedder)
     model.is_async = embeddings.is_async = True
     generator = TestsetGenerator(llm=model, embedding_model=embeddings)
     contents = [chunk.content for chunk in chunks]
