@@ -103,7 +103,12 @@ def extract_in_blocks(
     buckets = ceil(len(chunks) / max(BUCKET_CHUNKS, size))
     run_each: Each = partial(staging.each, processes=processes)
     named, stated = _read(chunks, tagger, run_each, size, buckets)
-    return Stages([named, *stated, *_related(stated, buckets, len(chunks), tagger, run_each)])
+    stages = Stages([named, *stated, *_related(stated, buckets, len(chunks), tagger, run_each)])
+    if processes > 1:
+        from joblib.externals.loky import get_reusable_executor  # type: ignore[import-untyped]
+
+        get_reusable_executor().shutdown()  # idle workers keep the memory of their blocks
+    return stages
 
 
 def _read(
