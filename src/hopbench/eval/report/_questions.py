@@ -11,8 +11,10 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from math import isfinite
 from typing import Any
 
@@ -40,8 +42,8 @@ class Batch:
 
     def __init__(self, data: ReportData, *, brief: bool = False) -> None:
         self.data, self.brief = data, brief
-        self._passages: dict[str, int] = {}
-        self._nodes: dict[str, int] = {}
+        self._passages = defaultdict[str, int](count().__next__)  # a new key gets the next index
+        self._nodes = defaultdict[str, int](count().__next__)
 
     def pack(self, questions: Sequence[BenchmarkQuestion]) -> str:
         """The details of questions as gzip in base64.
@@ -51,10 +53,10 @@ class Batch:
         """
         details = []
         for q in questions:
-            one = {"aliases": list(q.aliases), "gold": list(map(self._passage, q.gold))}
+            one = {"aliases": list(q.aliases), "gold": list(map(self._passages.__getitem__, q.gold))}
             one["labels"] = [self._label(q, label) for label in self.data.labels]
             if len(q.gold.sets) > 1:
-                one["sets"] = [list(map(self._passage, gold)) for gold in q.gold.sets]
+                one["sets"] = [list(map(self._passages.__getitem__, gold)) for gold in q.gold.sets]
             details.append(one)
         gold = {passage for q in questions for passage in q.gold}
         titles = self.data.benchmark.titles
@@ -92,7 +94,7 @@ class Batch:
             "set": best,
         }
         if self.brief:
-            return details | {"hits": list(map(self._passage, ranked[:BRIEF_TOP]))}
+            return details | {"hits": list(map(self._passages.__getitem__, ranked[:BRIEF_TOP]))}
         known = {hit["passage_id"]: hit for hit in self.data.paths.get((q.id, label), ())}
         shown = ranked[:TOP] + sorted((g for g in q.gold if rank_of.get(g, 0) > TOP), key=lambda g: rank_of[g])
         details["hits"] = [self._hit(p, rank_of[p], row["scores"], known.get(p), p in q.gold) for p in shown]
@@ -104,7 +106,7 @@ class Batch:
                 "tokens": int(trace["context_tokens"]),
                 "block_tokens": int(trace["block_tokens"]),
                 "block": row.get("graph_context") or "",
-                "passages": list(map(self._passage, trace["context_ids"])),
+                "passages": list(map(self._passages.__getitem__, trace["context_ids"])),
             }
         return details
 
@@ -117,13 +119,13 @@ class Batch:
         steps = hit["path"] if hit else ()
         path = []
         for step in steps:
-            ends = [self._nodes.setdefault(step[end], len(self._nodes)) for end in ("source", "target")]
+            ends = [self._nodes[step[end]] for end in ("source", "target")]
             path.append([step["edge"], *ends, _number(step["weight"]), _number(step["score"])])
         pairs = [
             (min(ends), max(ends)) for s in steps if s["edge"] == RELATED_TO for ends in [(s["source"], s["target"])]
         ]
         return [
-            self._passage(passage),
+            self._passages[passage],
             rank,
             _number(score),
             int(gold),
@@ -145,9 +147,6 @@ class Batch:
         entity = step["target"] if passage == step["source"] else step["source"]
         quoted = quote(titles[passage], self.data.benchmark.by_id[passage].text, self._name(entity))
         return [[titles[passage] or passage, quoted.before, quoted.mention, quoted.after]] if quoted else []
-
-    def _passage(self, key: str) -> int:
-        return self._passages.setdefault(key, len(self._passages))
 
     def _name(self, node: str) -> str:
         """A node as a reader knows it; an entity's id without its prefix reads well enough where no name is given."""
