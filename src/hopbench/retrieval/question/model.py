@@ -21,8 +21,8 @@ from hopbench.retrieval.support.errors import IncompleteError
 from hopbench.retrieval.types import Counters, Question
 
 PROMPT_VERSION = "question-2"
-FIRST_VERSION = "question-1"  # of the prompts that have not changed since, so that cached replies stay valid
-CHANGED_VERSIONS = {"entities": PROMPT_VERSION}
+# A prompt that has not changed keeps its version, so that cached replies stay valid.
+VERSIONS = {"entities": PROMPT_VERSION} | dict.fromkeys(("keywords", "synonyms", "summaries"), "question-1")
 MAX_NAMES = 10
 
 ENTITIES = """List the named things that the question speaks of (people, places, works, organizations, events, ...)
@@ -104,11 +104,11 @@ class QuestionModel:
         self, purpose: str, prompt: str, texts: Sequence[str], form: Mapping[str, Any] | None, counters: Counters
     ) -> list[Reply]:
         """Make one call per distinct text; each use of a reply is charged as a call of its own."""
-        schema, version = form and wire_schema(form, self.llm.endpoint.base_url), CHANGED_VERSIONS.get(purpose)
+        schema = form and wire_schema(form, self.llm.endpoint.base_url)
         calls = {}
         for text in texts:
             messages = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
-            calls[text] = Call(purpose, messages, schema, 600, version=version or FIRST_VERSION)
+            calls[text] = Call(purpose, messages, schema, 600, version=VERSIONS[purpose])
         replies = dict(zip(calls, ask(self.llm, list(calls.values())), strict=True))
         for text in texts:
             counters.llm_calls += 1
