@@ -7,7 +7,6 @@ fails its question, a bad reply all questions of the request.
 
 from __future__ import annotations
 
-import gc
 import json
 import secrets
 import sys
@@ -21,6 +20,7 @@ from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.base import KEEP, Strategy, Timing, param
 from hopbench.retrieval.support.errors import HopBenchError, ParameterError
+from hopbench.retrieval.support.processes import collector_off
 from hopbench.retrieval.types import Counters, Hit, Question, Ranking
 
 MAX_QUOTED = 80  # characters of a quoted text or reply
@@ -101,16 +101,14 @@ def ranking_of(value: object, k: int) -> Answer:
 
 
 def _object(content: bytes, content_type: str) -> dict[str, Any]:
-    gc.disable()  # finalizers that it calls fail where the reply is nested as deeply as Python allows
     try:
-        value = json.loads(content)
+        with collector_off():  # finalizers that it calls fail where the reply is nested as deeply as Python allows
+            value = json.loads(content)
     except (ValueError, RecursionError):  # nested without end, or a number of a million digits
         begins = content[:MAX_QUOTED].decode(errors="replace").strip()
         of = f" but {shown(content_type)}" if content_type and "json" not in content_type.lower() else ""
         what = f"the reply is not JSON{of}; it begins {shown(begins)}" if begins else "the reply is empty"
         raise ReplyError(what) from None
-    finally:
-        gc.enable()
     if not isinstance(value, dict):
         raise ReplyError(f"the reply is {_kind(value)}, not an object with the field 'results'")
     return value

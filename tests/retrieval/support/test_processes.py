@@ -1,7 +1,8 @@
-"""Usable processors, and threads with one BLAS thread each."""
+"""Usable processors, threads with one BLAS thread each, and the collector that is off."""
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from hopbench.retrieval.support import processes
-from hopbench.retrieval.support.processes import in_threads, one_blas_thread, usable_processors
+from hopbench.retrieval.support.processes import collector_off, in_threads, one_blas_thread, usable_processors
 
 
 def threads() -> set[int]:
@@ -73,3 +74,14 @@ def test_a_container_says_how_many_processors_it_has(
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
 
     assert found == usable_processors()
+
+
+def test_the_collector_is_off_within_and_on_again_after_an_error() -> None:
+    def fails() -> None:
+        with collector_off():
+            assert not gc.isenabled()
+            divide(0)
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    assert gc.isenabled()

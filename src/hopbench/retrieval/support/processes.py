@@ -1,7 +1,8 @@
-"""Processors, and threads with one BLAS thread each."""
+"""Processors, threads with one BLAS thread each, and work without the garbage collector."""
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -78,3 +79,13 @@ def in_threads(work: Callable[[T], R], parts: Iterable[T]) -> list[R]:
     """Do `work` for each part, a thread for each processor; BLAS uses one thread in each."""
     with one_blas_thread(), ThreadPoolExecutor(usable_processors()) as pool:
         return list(pool.map(work, parts))
+
+
+@contextmanager
+def collector_off() -> Iterator[None]:
+    """Work without the garbage collector, which took 40% of reading a corpus: nothing in that leaves cycles behind."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

@@ -24,7 +24,7 @@ from hopbench.retrieval.search.candidates import Candidates, Held, blocks
 from hopbench.retrieval.support.cached_files import file_sum
 from hopbench.retrieval.support.locking import exclusive_and_gone
 from hopbench.retrieval.support.notice import notice
-from hopbench.retrieval.support.processes import in_threads
+from hopbench.retrieval.support.processes import collector_off, in_threads
 
 SUMS = "parts.json"
 Part = tuple[str, pd.DataFrame]
@@ -100,7 +100,7 @@ class Staging:
             from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
             with suppress(BrokenExecutor):
-                Parallel(processes, max_nbytes=None)(delayed(stage)() for stage in stages)
+                Parallel(processes, max_nbytes=None)(delayed(_in_worker)(stage) for stage in stages)
         return [stage() for stage in stages]
 
     def load(self, name: str) -> Stage | None:
@@ -135,6 +135,11 @@ class Staging:
     def clear(self) -> None:
         """Remove all stages."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _in_worker(stage: Callable[[], Stage]) -> Stage:
+    with collector_off():
+        return stage()
 
 
 def _sums(folder: Path) -> dict[str, str]:
