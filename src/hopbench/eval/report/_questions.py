@@ -117,13 +117,13 @@ class Batch:
     def _hit(self, passage: str, rank: int, scores: list[float], hit: HitEntry | None, gold: bool) -> list[Any]:
         score = scores[rank - 1] if rank <= len(scores) else hit["score"] if hit else None
         steps = hit["path"] if hit else ()
-        path = []
+        path, stated = [], dict[str, None]()
         for step in steps:
-            ends = [self._nodes[step[end]] for end in ("source", "target")]
-            path.append([step["edge"], *ends, _number(step["weight"]), _number(step["score"])])
-        pairs = [
-            (min(ends), max(ends)) for s in steps if s["edge"] == RELATED_TO for ends in [(s["source"], s["target"])]
-        ]
+            source, target = step["source"], step["target"]
+            weights = _number(step["weight"]), _number(step["score"])
+            path.append([step["edge"], self._nodes[source], self._nodes[target], *weights])
+            if step["edge"] == RELATED_TO:  # what is stated of the two, whichever way the step goes
+                stated |= dict.fromkeys(self.data.stated.get((min(source, target), max(source, target)), ()))
         return [
             self._passages[passage],
             rank,
@@ -133,8 +133,7 @@ class Batch:
             {name: _number(value) for name, value in hit["components"].items()} if hit else {},
             path,
             [line for step in steps for line in self._quotes(step)],
-            # stated of the entities, whichever way the step goes
-            list(dict.fromkeys(line for pair in pairs for line in self.data.stated.get(pair, ()))),
+            list(stated),
         ]
 
     def _quotes(self, step: StepEntry) -> list[list[str]]:
