@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import re
 import shutil
 from pathlib import Path
 
 import pytest
 from tools.costs.__main__ import _sizes, app
-from tools.costs.growth import BEGIN, END, STEPS, Found, Step, growth, markdown, write_table
-from tools.costs.measure import Cost, Processes, SharedCost, _prepare
-from tools.hopworld.write import write_benchmark
+from tools.costs.growth import BEGIN, END, STEPS, Step, growth, markdown, write_table
+from tools.costs.measure import Cost
 from typer.testing import CliRunner
 
-from hopbench.flows.settings.graph_options import GraphOptions
-from hopbench.flows.settings.home import Home
 from hopbench.retrieval.strategies.registry import resolve
-from hopbench.retrieval.support.errors import IncompleteError, InputError
+from hopbench.retrieval.support.errors import InputError
 
 LABELS, SIMILAR = "bm25,graph_expansion", "SIMILAR_TO"
 
@@ -57,55 +53,6 @@ def test_each_size_is_built_and_each_label_measured(tmp_path: Path) -> None:
     )
     assert 0 < cost.clock_ms < 1000
     assert text.endswith(f"{END}\nafter\n")
-
-
-def test_what_a_version_before_measured_has_neither_the_clock_nor_a_question_asked_alone(tmp_path: Path) -> None:
-    before = Cost(300, "bm25", 1.5, 0.1, 0, 0.0, 12.0, 0, 10**7)
-
-    assert "| `bm25` | 1.50 | – | 12 | 0.1 s | 0 |" in markdown([before])
-
-
-def test_processes_share_the_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def asked() -> list[Found]:
-        return list(growth([300], resolve(LABELS), 20, tmp_path, lambda _: None, "arrays", processes=2))
-
-    found = asked()
-    beside = [one for one in found if isinstance(one, SharedCost)]
-    assert [(300, label, 2) for label in LABELS.split(",")] == [(x.passages, x.label, x.processes) for x in beside]
-    assert all(0 < one.ms < 1000 for one in beside)
-    assert f"| {beside[0].ms:.2f} |" in markdown(found)
-    assert "| label | 300: ms | in 2 processes | alone | edges | once | failed |" in markdown(found)
-
-    monkeypatch.delattr("tools.costs.growth.Processes")  # what is known is not measured again
-    assert found == asked()
-
-
-def test_a_process_that_the_system_ends_is_told(tmp_path: Path) -> None:
-    write_benchmark(tmp_path / "world", 1, 300, 20)
-    options = GraphOptions(dataset=str(tmp_path / "world"))
-    home = Home(tmp_path / "home")
-    home.prepare()
-    with Processes(1, options, home.root) as opened:
-        assert 20 == opened._all(_prepare, "bm25")[0][0]
-        (child,) = multiprocessing.active_children()
-        child.kill()
-        with pytest.raises(IncompleteError, match=r"one of 1 processes .* with --processes 1 without them"):
-            opened.measured("bm25")
-
-
-def test_a_process_that_cannot_open_the_data_set_says_why(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nowhere"), Processes(2, GraphOptions(dataset="/nowhere"), tmp_path):
-        pass
-
-
-def test_a_graph_that_is_gone_is_built_again_for_the_processes(tmp_path: Path) -> None:
-    list(growth([300], resolve("bm25"), 20, tmp_path, lambda _: None, "arrays"))
-    shutil.rmtree(tmp_path / "graphs")
-    shutil.rmtree(tmp_path / "world-300")
-
-    found = list(growth([300], resolve("bm25"), 20, tmp_path, lambda _: None, "arrays", processes=2))
-
-    assert [0] == [one.failures for one in found if isinstance(one, SharedCost)]
 
 
 def test_a_killed_measurement_goes_on_and_says_what_it_did_not_see(tmp_path: Path) -> None:

@@ -17,8 +17,7 @@ from hopbench.retrieval.support.errors import InputError
 if TYPE_CHECKING:
     from hopbench.flows.settings.home import Home
     from hopbench.retrieval.strategies.base import Strategy
-    from tools.costs.growth import Found
-    from tools.costs.measure import Cost, SharedCost
+    from tools.costs.measure import Cost
 
 _COLUMNS: Mapping[str, Callable[[Cost], float]] = {
     "milliseconds a question (CPU)": lambda cost: cost.ms,
@@ -48,10 +47,6 @@ def costs(
     store: Annotated[
         str, option(DATA, help="The graphs' store: kglite, arrays or neo4j.", complete=complete.stores)
     ] = "kglite",
-    processes: Annotated[
-        int | None,
-        option(DATA, min=1, max=64, help="Processes that share questions, too (default: one a processor, 4 at most)."),
-    ] = None,
     out: Annotated[
         Path | None,
         option(OUTPUT, metavar="DIR", help="Keep worlds, graphs and figures here; the same command goes on here."),
@@ -77,10 +72,10 @@ def costs(
     if trials_on is not None:
         GraphOptions(dataset=trials_on).benchmark()  # refused before anything is measured
     if wanted and out is not None:
-        _growth(wanted, labels, questions, store, processes, out.absolute(), table)
+        _growth(wanted, labels, questions, store, out.absolute(), table)
     elif wanted:
         with tempfile.TemporaryDirectory(prefix="hopbench-bench-") as folder:
-            _growth(wanted, labels, questions, store, processes, Path(folder), table)
+            _growth(wanted, labels, questions, store, Path(folder), table)
     if trials_on is not None:
         _trials(trials_on, home)
 
@@ -101,19 +96,17 @@ def _growth(
     labels: Mapping[str, Strategy],
     questions: int,
     store: str,
-    processes: int | None,
     folder: Path,
     table: Path | None,
 ) -> None:
     from hopbench.flows.cli.output import console
     from tools.costs.growth import Step, growth, markdown, write_table
-    from tools.costs.measure import Cost, SharedCost, usual_processes
+    from tools.costs.measure import Cost
 
     screen = console()
-    found: list[Found] = []
-    processes = processes or usual_processes()
+    found: list[Step | Cost] = []
     with screen.status("") as status:
-        for one in growth(wanted, labels, questions, folder, status.update, store, processes):
+        for one in growth(wanted, labels, questions, folder, status.update, store):
             found.append(one)
             if isinstance(one, Step):
                 part = " (what an earlier run had left)" if one.resumed else ""
@@ -121,7 +114,6 @@ def _growth(
                     f"{one.passages:,} passages: {one.name}: {one.cpu:.1f} s of CPU{part}, {one.peak / 1e9:.2f} GB"
                 )
     _print_costs([item for item in found if isinstance(item, Cost)], wanted)
-    _print_shared([item for item in found if isinstance(item, SharedCost)], wanted)
     if table is not None:
         write_table(table, markdown(found))
         screen.print(f"the tables are in {table}")
@@ -150,18 +142,6 @@ def _sizes(text: str) -> list[int]:
     if not sizes or sizes[0] < MIN_SIZE or sizes[-1] > 1_000_000:
         raise InputError(f"--sizes {text}: give whole numbers from {MIN_SIZE} to 1000000, such as {SIZES}, or none")
     return sizes
-
-
-def _print_shared(found: Sequence[SharedCost], sizes: Sequence[int]) -> None:
-    from hopbench.flows.cli.output import add_row, console, table
-
-    if not found:
-        return
-    heads = [f"{size:,}" for size in sizes]
-    rows = table(f"milliseconds a question, {found[0].processes} processes (clock)", *heads, right=heads)
-    for label in dict.fromkeys(one.label for one in found):
-        add_row(rows, label, *(f"{one.ms:,.2f}" for one in found if one.label == label))
-    console().print(rows)
 
 
 def _print_costs(costs: Sequence[Cost], sizes: Sequence[int]) -> None:

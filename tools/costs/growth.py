@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from hopbench.retrieval.graph.construction.plan import GraphPlan
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.errors import InputError
-from tools.costs.measure import STRICT, Cost, Journal, Processes, SharedCost, measure, peak, spent
+from tools.costs.measure import STRICT, Cost, Journal, measure, peak, spent
 from tools.hopworld.write import write_benchmark
 
 BEGIN, END = "<!-- costs -->", "<!-- end of costs -->"
@@ -39,33 +39,20 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-def markdown(found: Sequence[Found]) -> str:
-    """A table of steps (processor time, peak memory), one of labels (a question's milliseconds and edges), by size.
+def markdown(measured: Sequence[Step | Cost]) -> str:
+    """Write two tables by size: steps (processor time, peak memory), and labels (milliseconds a question).
 
-    Milliseconds of a batch are processor time, with those on the clock in brackets; where several processes shared it,
-    those on the clock follow. Those of a question asked alone are the median on the clock, with the 95th percentile in
-    brackets.
+    Milliseconds in a batch are processor time, with wall time in brackets; those of a single question are the median of
+    wall times, with the 95th percentile in brackets.
     """
-    sizes = sorted({one.passages for one in found})
-    steps = {(one.name, one.passages): one for one in found if isinstance(one, Step)}
-    costs = {(one.label, one.passages): one for one in found if isinstance(one, Cost)}
+    sizes = sorted({one.passages for one in measured})
+    steps = {(one.name, one.passages): one for one in measured if isinstance(one, Step)}
+    costs = {(one.label, one.passages): one for one in measured if isinstance(one, Cost)}
     lines = [_row(["step", *(f"{size:,}: CPU | memory" for size in sizes)]), _rule(1 + 2 * len(sizes))]
-    for name in STEPS:
-        cells = [_step(steps.get((name, size))) for size in sizes]
-        lines.append(_row([name, *cells]))
-    beside = {(one.label, one.passages): one for one in found if isinstance(one, SharedCost)}
-    shared = next((f" | in {one.processes} processes" for one in beside.values()), "")
-    labels = list(dict.fromkeys(label for label, _ in costs))
-    lines += ["", _row(["label", *(f"{size:,}: ms{shared} | alone | edges" for size in sizes), "once", "failed"])]
-    lines.append(_rule(3 + (4 if shared else 3) * len(sizes)))
-    for label in labels:
-        own = [costs.get((label, size)) for size in sizes]
-        cells = [_cost(costs.get((label, size)), beside.get((label, size)), bool(shared)) for size in sizes]
-        known = [one for one in own if one]
-        failed = sum(one.failures for one in known)
-        failed += sum(one.failures for one in beside.values() if one.label == label)
-        once = max(one.once_seconds for one in known)
-        lines.append(_row([f"`{label}`", *cells, f"{once:.1f} s", str(failed)]))
+    lines += [_row([name, *(_step(steps.get((name, size))) for size in sizes)]) for name in STEPS]
+    lines += ["", _row(["label", *(f"{size:,}: batch | alone" for size in sizes)]), _rule(1 + 2 * len(sizes))]
+    for label in dict.fromkeys(label for label, _ in costs):
+        lines.append(_row([f"`{label}`", *(_cost(costs.get((label, size))) for size in sizes)]))
     return "\n".join(lines)
 
 
@@ -95,13 +82,10 @@ def _step(step: Step | None) -> str:
     return f"{'≥ ' if step.resumed else ''}{step.cpu:,.1f} s | {step.peak / 1e9:.2f} GB"
 
 
-def _cost(cost: Cost | None, beside: SharedCost | None, shared: bool) -> str:
-    in_several = [f"{beside.ms:.2f}" if beside else "–"] if shared else []
+def _cost(cost: Cost | None) -> str:
     if cost is None:
-        return " | ".join(["–", *in_several, "–", "–"])
-    alone = f"{cost.alone:.1f} ({cost.alone_p95:.1f})" if cost.alone else "–"
-    clock = f" ({cost.clock_ms:.2f})" if cost.clock_ms else ""
-    return " | ".join([f"{cost.ms:.2f}{clock}", *in_several, alone, f"{cost.edges:,.0f}"])
+        return "– | –"
+    return f"{cost.ms:.2f} ({cost.clock_ms:.2f}) | {cost.alone:.1f} ({cost.alone_p95:.1f})"
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -126,8 +110,7 @@ class Step:
     resumed: bool = False
 
 
-F = TypeVar("F", Step, Cost, SharedCost)
-Found = Step | Cost | SharedCost
+F = TypeVar("F", Step, Cost)
 
 
 def growth(
@@ -137,11 +120,9 @@ def growth(
     folder: Path,
     report: Callable[[str], None],
     store: str = "kglite",
-    processes: int = 1,
-) -> Iterator[Found]:
+) -> Iterator[Step | Cost]:
     """Build a world of each size in `folder` and run every strategy over it, smallest first.
 
-    Where `processes` are several, each label is also measured in them, which share the questions.
     What was measured before in the same folder is not measured again. Raises InputError where the folder was begun
     with another store or number of questions.
     """
@@ -149,10 +130,7 @@ def growth(
     home.prepare()
     journal = Journal.open(folder / JOURNAL, {"questions": questions, "store": store})
     for size in sorted(sizes):
-        measured = _Size(size, home, journal, report, store)
-        yield from measured.measured(strategies, questions)
-        if processes > 1:
-            yield from measured.shared(strategies, questions, processes)
+        yield from _Size(size, home, journal, report, store).measured(strategies, questions)
 
 
 @dataclass(frozen=True)
@@ -177,19 +155,6 @@ class _Size:
         """The steps that an earlier run began."""
         lines = (line for line in self.journal.lines() if line.get("passages") == self.size)
         return {str(line["begun"]) for line in lines if "begun" in line}
-
-    def shared(self, labels: Iterable[str], questions: int, processes: int) -> Iterator[SharedCost]:
-        """What labels cost in some processes."""
-        lines = (_read(line, SharedCost) for line in self.journal.lines())
-        known = {one.label: one for one in lines if one and (one.passages, one.processes) == (self.size, processes)}
-        if missing := [label for label in labels if label not in known]:
-            self._built(questions)  # an earlier run's graph may be gone; what is open here is not held beside theirs
-            with Processes(processes, self._options(), self.home.root) as opened:
-                for label in missing:
-                    self.report(f"{self.size:,} passages: {label} in {processes} processes")
-                    known[label] = opened.measured(label)
-                    self.journal.add(asdict(known[label]))
-        yield from (known[label] for label in labels)
 
     def _options(self) -> GraphOptions:
         return GraphOptions(dataset=str(self._world), store=self.store)

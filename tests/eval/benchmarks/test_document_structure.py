@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hopbench.eval.benchmarks import load_benchmark
 from hopbench.eval.benchmarks.beir import write_benchmark
 from hopbench.eval.benchmarks.documents import read_documents
+from hopbench.eval.benchmarks.documents.document import PASSAGE_TOKENS, passages_of
 from hopbench.eval.benchmarks.documents.html import read_html
 from hopbench.eval.benchmarks.documents.markdown import read_markdown
-from hopbench.eval.benchmarks.documents.passages import PASSAGE_TOKENS, passages_of
 from hopbench.eval.benchmarks.fields import Place
 from hopbench.eval.benchmarks.passages import read_links
 from hopbench.retrieval.corpus import MappedPassages

@@ -50,7 +50,7 @@ def test_the_benchmark_is_the_same_and_its_corpus_read_once(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain, first = load_benchmark(folder), load_benchmark(folder, mapped=tmp_path / "kept")
-    monkeypatch.setattr(mapped, "read_records", lambda _: pytest.fail("it is kept"))
+    monkeypatch.setattr(mapped, "rows_of", lambda _: pytest.fail("it is kept"))
     again = load_benchmark(folder, mapped=tmp_path / "kept")
     assert isinstance(again.passages, MappedPassages)
     assert same(plain, first)

@@ -12,7 +12,7 @@ from tests.support.places import ROOT
 
 from hopbench.eval.benchmarks import benchmark_names, load_benchmark, shipped_benchmarks
 from hopbench.eval.benchmarks import loader as registry
-from hopbench.eval.benchmarks.card import role_of
+from hopbench.eval.benchmarks.beir import role_of
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 

@@ -9,8 +9,7 @@ from tests.support.graphs import built_index, plan_of
 from tools.hopworld.write import write_benchmark
 
 from hopbench.eval.benchmarks import load_benchmark
-from hopbench.eval.synthesize._difficulty import Searched
-from hopbench.eval.synthesize.generate import Generator, Recipe
+from hopbench.eval.synthesize.generate import Generator, Recipe, Searched
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.embedding.models import WordLlamaEmbedder
 

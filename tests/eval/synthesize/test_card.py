@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hopbench.eval.benchmarks.card import read_card
+from hopbench.eval.benchmarks.beir import read_card
 from hopbench.eval.synthesize.write import STATEMENT, Origin, card, statements_of
 
 

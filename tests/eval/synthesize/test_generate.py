@@ -10,8 +10,7 @@ import pytest
 from tests.eval.synthesize.conftest import MADE
 from tests.support.graphs import built_index, plan_of
 
-from hopbench.eval.synthesize._difficulty import Searched
-from hopbench.eval.synthesize.generate import TYPES, Generator, Recipe
+from hopbench.eval.synthesize.generate import TYPES, Generator, Recipe, Searched
 from hopbench.retrieval.embedding.models import WordLlamaEmbedder
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 from hopbench.retrieval.text import name_key

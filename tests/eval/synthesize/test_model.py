@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from hopbench.eval.synthesize._difficulty import Searched
 from hopbench.eval.synthesize._drafts import Draft
-from hopbench.eval.synthesize.generate import Generator
+from hopbench.eval.synthesize.generate import Generator, Searched
 from hopbench.eval.synthesize.models import prompt, refused
 
 

@@ -16,8 +16,8 @@ from tests.support.documents import write_documents, write_questions
 from tests.support.places import ROOT
 
 from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.benchmarks.beir import set_role
 from hopbench.eval.benchmarks.beir import write_benchmark as write_folder
-from hopbench.eval.benchmarks.card import set_role
 from hopbench.eval.benchmarks.passages import read_passage
 from hopbench.eval.data_check import check_data
 from hopbench.eval.metrics import all_metrics

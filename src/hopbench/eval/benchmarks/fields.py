@@ -27,12 +27,8 @@ class Place(NamedTuple):
         """`corpus.jsonl, line 17`."""
         return f"{self.file}, {self.unit} {self.number}"
 
-    def within(self, file: str) -> str:
-        """`line 17` for a reader who looks at `file`, and `other.jsonl, line 17` where that is another."""
-        return f"{self.unit} {self.number}" if file == self.file else str(self)
-
     def error(self, problem: str) -> InputError:
-        """The error to raise for this record."""
+        """Make the error to raise for this record."""
         return InputError(f"{self}: {problem}")
 
 
@@ -42,12 +38,9 @@ Rows = Iterable[tuple[Place, Record]]
 def refuse_unknown(
     source: str, noun: str, where: str, remedy: str, unknown: Sequence[tuple[str, Place]], known: Iterable[str] = ()
 ) -> None:
-    """Raise one error for all unknown references: how many, the first three, and where they occur.
+    """Raise one error for all unknown values, if there are any: how many, the first three, their places, what is alike.
 
-    The message reads "3 gold ids are not in the corpus: …" for the noun `gold id` and where `in the corpus`. `unknown`
-    holds each value with the place that names it; nothing happens when it is empty. The count is of distinct values,
-    since one missing passage is often named by many lines. Where one of the `known` values looks like one shown, the
-    message says how they differ.
+    The message reads "3 gold ids are not in the corpus: …" for the noun `gold id` and where `in the corpus`.
     """
     first: dict[str, Place] = {}
     for value, place in unknown:
@@ -71,7 +64,7 @@ TEXT_LIMIT = 1024 * 1024  # bytes of UTF-8; a passage of this size is hundreds o
 
 
 def kind(value: object) -> str:
-    """A JSON value in plain words: `the number 5`, `null`, `a list`."""
+    """Describe a JSON value in plain words: `the number 5`, `null`, `a list`."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, int | float):
@@ -80,20 +73,10 @@ def kind(value: object) -> str:
     return names.get(type(value), f"a {type(value).__name__}")
 
 
-def whole(value: object) -> object:
-    """A float without a fraction as the integer that it is; any other value as it stands."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def text_value(place: Place, field: str, value: object) -> str:
-    """`value` as a string that can be written as UTF-8 and is within the size limit.
-
-    Raises
-    ------
-    InputError
-        For another type, for more than `TEXT_LIMIT` bytes, and for a lone surrogate (`\\ud800`), which JSON can
-        express but no file can hold.
-    """
+def text_value(place: Place, field: str, value: object, *, optional: bool = False) -> str:
+    """Return `value` if it is a string that UTF-8 can hold, of at most `TEXT_LIMIT` bytes; null is "" if `optional`."""
+    if value is None and optional:
+        return ""
     if not isinstance(value, str):
         raise place.error(f"field {field!r} must be a string, not {kind(value)}")
     try:
@@ -111,16 +94,10 @@ def text_value(place: Place, field: str, value: object) -> str:
     return value
 
 
-def optional_text(place: Place, field: str, value: object) -> str:
-    """`text_value`, or "" for null."""
-    return "" if value is None else text_value(place, field, value)
-
-
 def id_value(place: Place, field: str, value: object) -> str:
-    """An id as a string. Whole numbers are taken as their digits, `2.0` too, as tables hold them beside gaps."""
-    value = whole(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
+    """Return an id as a string; whole numbers, also `2.0` as columns with gaps hold them, as their digits."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1:
+        return str(int(value))
     text = text_value(place, field, value)
     if not text.strip():
         raise place.error(f"field {field!r} is empty: every record needs an id of its own")
@@ -137,25 +114,31 @@ def id_value(place: Place, field: str, value: object) -> str:
 
 
 def required(record: Record, place: Place, field: str) -> Any:
-    """The field's value; an error that lists the fields present when it is missing."""
+    """Return the field's value; if it is missing, the error lists the fields present."""
     if field not in record:
         raise place.error(f"field {field!r} is missing (fields present: {', '.join(map(str, record)) or 'none'})")
     return record[field]
 
 
 def record_id(record: Record, place: Place) -> str:
-    """The record's `_id` (BEIR), or its `id` where only that is given (Hub sets, MuSiQue)."""
+    """Return the record's `_id` (BEIR), or its `id` where only that is given (Hub sets, MuSiQue)."""
     field = "id" if record.get("_id") is None and "id" in record else "_id"
     return id_value(place, field, required(record, place, field))
 
 
-def has_id(record: Record) -> bool:
-    """Whether the record names itself; null counts as no name."""
-    return any(record.get(name) is not None for name in ("_id", "id"))
+def refuse_repeated(what: str, value: str, place: Place, seen: dict[str, Place]) -> None:
+    """Add the id of a passage or question to `seen`; raise an error that names both places if it is there already."""
+    first = seen.setdefault(value, place)
+    if first is not place:
+        where = f"{first.unit} {first.number}" if first.file == place.file else first
+        raise place.error(
+            f"duplicate {what} '_id' {value!r}, first used in {where}: remove one of the two or give it an id of its "
+            "own"
+        )
 
 
 def list_field(record: Record, place: Place, field: str) -> list[Any]:
-    """A required list."""
+    """Return a required list."""
     value = required(record, place, field)
     if not isinstance(value, list | tuple):
         raise place.error(f"field {field!r} must be a list, not {kind(value)}")
@@ -163,18 +146,17 @@ def list_field(record: Record, place: Place, field: str) -> list[Any]:
 
 
 def content_id(prefix: str, *parts: str) -> str:
-    """A stable id made of the content alone: the same text gets the same id in any file and any order."""
+    """Derive a stable id from the content alone: the same text gets the same id in any file and any order."""
     digest = hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
     return f"{prefix}{digest[:16]}"
 
 
 _FOUND: ContextVar[list[Finding] | None] = ContextVar("found", default=None)
-_REMARK_EXAMPLES = 3
 
 
 @contextmanager
 def collected() -> Iterator[list[Finding]]:
-    """The list to which `remark` adds while the context is open."""
+    """Open the list to which `remark` adds."""
     found: list[Finding] = []
     token = _FOUND.set(found)
     try:
@@ -184,7 +166,7 @@ def collected() -> Iterator[list[Finding]]:
 
 
 def remark(what: str, examples: Sequence[str], remedy: str) -> None:
-    """Note that `what` is true of the examples, of which the first three are shown; nothing where there are none."""
+    """Add the finding that `what` is true of the examples, if there are any; the first three are shown."""
     found = _FOUND.get()
     if examples and found is not None:
-        found.append(Finding(what, len(examples), tuple(examples[:_REMARK_EXAMPLES]), remedy))
+        found.append(Finding(what, len(examples), tuple(examples[:SHOWN]), remedy))

@@ -1,6 +1,6 @@
-"""Text files read line by line or as one JSON value, compressed with gzip or not, and the values of tables' cells.
+"""Read text files by line or as one JSON value, compressed with gzip or not, and the values of tables' cells.
 
-Errors name file, line and column. A table's cell holds a list as JSON text, and numbers beside gaps as floats.
+Errors name file, line and column. Cells hold lists as JSON text, and whole numbers of columns with gaps as floats.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import io
 import json
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -29,13 +30,7 @@ _BLOCK = 1 << 20
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """An ordinary file for reading; it is decompressed where it begins as gzip does, whatever its name.
-
-    Raises
-    ------
-    InputError
-        For what cannot be opened or read, a damaged or cut-off gzip file, and one that unfolds beyond `RATIO_LIMIT`.
-    """
+    """Open an ordinary file; unfold it, up to `RATIO_LIMIT`, where it begins as gzip does, whatever its name."""
     try:
         with regular(path).open("rb") as file:
             compressed = file.read(len(_MAGIC)) == _MAGIC
@@ -52,8 +47,6 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 class _Unfolded(io.RawIOBase):
-    """The decompressed bytes of a file, up to the limit."""
-
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self._path, self._file, self._content, self._size = path, file, gzip.GzipFile(fileobj=file), 0
 
@@ -71,53 +64,28 @@ class _Unfolded(io.RawIOBase):
         return count
 
 
-def read_whole(path: Path) -> bytes:
-    """The content of a file of at most `WHOLE_LIMIT` bytes, decompressed. Raises InputError, as `opened` does too."""
-    with opened(path) as file:
-        blocks, size = [], 0
-        while block := file.read(_BLOCK):
-            blocks.append(block)
-            size += len(block)
-            if size > WHOLE_LIMIT:
-                raise InputError(
-                    f"{path}: over {WHOLE_LIMIT:,} bytes, which is the limit for a file of one JSON value: write JSON "
-                    "lines, a record on each"
-                )
-        return b"".join(blocks)
-
-
 _BOM = b"\xef\xbb\xbf"
 LINE_LIMIT = 16 * 1024 * 1024  # bytes: a passage may have 1 MiB, its metadata as much as it likes
 DEPTH_LIMIT = 100
 
 
 def read_lines(path: Path, *, blank: bool = False) -> Iterator[tuple[Place, str]]:
-    """The lines of a file, streamed, without their ends (LF or CRLF) and without a leading BOM.
-
-    Blank lines are left out unless `blank` asks for them (inside a quoted CSV cell they are text).
-
-    Raises
-    ------
-    InputError
-        When the file is missing or unreadable, or holds bytes that are not UTF-8 (line and byte offset are named).
-    """
-    offset = 0
-    name = str(path)
+    """Stream lines without their ends and a leading BOM; blank ones only with `blank` (they are text in a CSV cell)."""
+    offset, place_of = 0, partial(Place, str(path), "line")
     with opened(path) as file:
         for number, raw in enumerate(iter(lambda: file.readline(LINE_LIMIT + 1), b""), start=1):
             if len(raw) > LINE_LIMIT:
-                raise Place(name, "line", number).error(
-                    f"over {LINE_LIMIT:,} bytes long, which is the limit: write a record on each line"
-                )
+                problem = f"over {LINE_LIMIT:,} bytes long, which is the limit: write a record on each line"
+                raise place_of(number).error(problem)
             line = raw.removeprefix(_BOM) if number == 1 else raw
             try:
                 text = line.decode().rstrip("\r\n")
             except UnicodeDecodeError as error:
                 at = offset + error.start + len(raw) - len(line)
-                raise _not_utf8(Place(name, "line", number), at, raw[:2]) from error
+                raise _not_utf8(place_of(number), at, raw[:2]) from error
             offset += len(raw)
             if blank or (text and not text.isspace()):
-                yield Place(name, "line", number), text
+                yield place_of(number), text
 
 
 def _not_utf8(place: Place, offset: int, start: bytes) -> InputError:
@@ -126,12 +94,13 @@ def _not_utf8(place: Place, offset: int, start: bytes) -> InputError:
 
 
 def parse_json(text: str, place: Place, field: str = "") -> Any:
-    """The JSON value of `text`, a line or a field's value; an error with the column when it is not JSON."""
+    """Parse a line or a field's value; if it is not JSON, the error names the column."""
     subject = f"field {field!r} is not" if field else "not"
     remedy = 'write a list as ["a", "b"]' if field else "correct or remove the line"
     try:
         value = _DECODER.decode(text)
-        _refuse_depth(value, text)
+        if text.count("[") + text.count("{") > DEPTH_LIMIT:
+            _refuse_depth(value)
     except json.JSONDecodeError as error:
         raise place.error(f"{subject} JSON ({error.msg} at column {error.colno}): {remedy}") from error
     except RecursionError as error:
@@ -150,10 +119,8 @@ def _refuse_constant(name: str) -> None:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)  # one for all lines: making it takes longer than reading
 
 
-def _refuse_depth(value: Any, text: str) -> None:
+def _refuse_depth(value: Any) -> None:
     """Raise RecursionError where the value is deeper than what is later written, copied and sent may be."""
-    if text.count("[") + text.count("{") <= DEPTH_LIMIT:
-        return
     level, depth = [value], 0
     while level:
         level = [inner for outer in level for inner in (outer.values() if isinstance(outer, dict) else outer)]
@@ -164,35 +131,35 @@ def _refuse_depth(value: Any, text: str) -> None:
 
 
 def as_record(value: Any, place: Place) -> Record:
-    """`value` when it is a JSON object, else an error."""
+    """Return a JSON object; refuse any other value."""
     if not isinstance(value, dict):
         raise place.error(f"must be a JSON object with named fields, not {kind(value)}")
     return value
 
 
-def read_jsonl(path: Path) -> Iterator[tuple[Place, Record]]:
-    """One JSON object a line."""
-    for place, text in read_lines(path):
-        yield place, as_record(parse_json(text, place), place)
-
-
-def read_json_array(path: Path) -> Iterator[tuple[Place, Record]]:
-    """The objects of one JSON array, as HotpotQA and 2WikiMultihopQA are published; records count from 1."""
-    for number, value in enumerate(read_json(path), start=1):
-        place = Place(str(path), "record", number)
-        yield place, as_record(value, place)
+class Pairs(list[tuple[str, Any]]):
+    """The keys and values of an object of JSON in their order; a key may come twice."""
 
 
 def read_json(path: Path, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """The JSON value that a file holds; `pairs` makes the value of an object, in place of a dict."""
-    data = read_whole(path).removeprefix(_BOM)
+    """Read the JSON value of a file of at most `WHOLE_LIMIT` bytes; `pairs` makes the value of an object."""
+    with opened(path) as file:
+        data = bytearray()
+        while block := file.read(_BLOCK):
+            data += block
+            if len(data) > WHOLE_LIMIT:
+                raise InputError(
+                    f"{path}: over {WHOLE_LIMIT:,} bytes, which is the limit for a file of one JSON value: write JSON "
+                    "lines, a record on each"
+                )
+    data = data.removeprefix(_BOM)
     try:
         text = data.decode()
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=pairs)
-        _refuse_depth(value, text)
+        _refuse_depth(value)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise _not_utf8(Place(str(path), "line", line), error.start, data[:2]) from error
+        raise _not_utf8(Place(str(path), "line", line), error.start, bytes(data[:2])) from error
     except json.JSONDecodeError as error:
         place = Place(str(path), "line", error.lineno)
         raise place.error(
@@ -204,7 +171,7 @@ def read_json(path: Path, pairs: Callable[[list[tuple[str, Any]]], Any] | None =
 
 
 def first_character(path: Path) -> str:
-    """The first character that is not white space, looked for in the first 4 KiB; empty when there is none."""
+    """Return the first character in the first 4 KiB that is not white space; empty when there is none."""
     with opened(path) as file:
         return file.read(4096).removeprefix(_BOM).lstrip()[:1].decode(errors="replace")
 
@@ -213,38 +180,37 @@ FIELDS = frozenset(
     """_id id text title question answer answer_aliases type gold metadata page_number document_id document_name
     context supporting_facts paragraphs query-id corpus-id score""".split()
 )
-"""The columns of tables that are read."""
+"""The columns that are read."""
 _NESTED = (
     *("answer", "answer_aliases", "gold", "metadata"),
     *("context", "supporting_facts", "evidences", "paragraphs", "question_decomposition"),
 )
-_BEGINNINGS = ("[", "{")
 
 
-def refuse_repeated(path: Path, names: Sequence[str]) -> None:
-    """Raise InputError where a column that is read stands twice, as only one of the two could be read."""
+def refuse_columns(path: Path, names: Sequence[str]) -> None:
+    """Refuse a table that has a column twice, of which only one could be read."""
     for name in FIELDS:
         if names.count(name) > 1:
             raise InputError(f"{path}: has the column {name!r} {names.count(name)} times: remove or rename all but one")
 
 
 def with_nested_values(record: Record, place: Place) -> Record:
-    """The record with lists and objects in place of their JSON text, and without fields that are empty cells.
-
-    An answer that only begins like a list, as "[sic]", stays as it is written.
-    """
+    """Parse lists and objects given as JSON text (not an answer such as "[sic]"); drop empty cells."""
     for name in _NESTED:
         value = record.get(name, "")
         if value == "":
             record.pop(name, None)
-        elif isinstance(value, str) and value.lstrip()[:1] in _BEGINNINGS:
+        elif isinstance(value, str) and value.lstrip().startswith(("[", "{")):
             record[name] = _nested(name, value.strip(), place)
     return record
 
 
 def _nested(name: str, text: str, place: Place) -> Any:
-    if (listed := _python_list(text)) is not None:
-        return listed
+    if text.startswith("['"):  # Python's own text of a list, as pandas writes it into a CSV file
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            value = ast.literal_eval(text)
+            if isinstance(value, list) and repr(value) == text:
+                return value
     if name == "answer" and not (text[:2] in {'["', "['"} and text.endswith("]")):
         try:
             value = json.loads(text)
@@ -252,14 +218,3 @@ def _nested(name: str, text: str, place: Place) -> Any:
             return text
         return value if isinstance(value, list) else text
     return parse_json(text, place, name)
-
-
-def _python_list(text: str) -> list[Any] | None:
-    """The list of which this is Python's own text, as pandas writes lists into a CSV file; None where it is none."""
-    if not text.startswith("['"):
-        return None
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
-    return value if isinstance(value, list) and repr(value) == text else None

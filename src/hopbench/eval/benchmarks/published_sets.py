@@ -1,4 +1,4 @@
-"""Data sets of two files, as their authors publish them: HippoRAG's pairs and GFM-RAG's raw files.
+"""Read data sets of two files, as their authors publish them: HippoRAG's pairs and GFM-RAG's raw files.
 
 Sources: Gutiérrez et al., HippoRAG (arXiv 2405.14831), https://github.com/OSU-NLP-Group/HippoRAG (reproduce/dataset);
 Luo et al., GFM-RAG (arXiv 2502.01113), https://github.com/RManLuo/gfm-rag (docs/workflow/data_format.md).
@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from hopbench.eval.benchmarks.beir import Parsed, contents, missing_questions
 from hopbench.eval.benchmarks.contexts import CorpusBuilder, pooled_id
@@ -23,20 +22,27 @@ from hopbench.eval.benchmarks.fields import (
     id_value,
     kind,
     list_field,
-    optional_text,
+    refuse_repeated,
     refuse_unknown,
     remark,
     required,
     text_value,
 )
-from hopbench.eval.benchmarks.files import read_json
+from hopbench.eval.benchmarks.files import Pairs, read_json
 from hopbench.eval.benchmarks.formats import read_2wiki, read_hotpotqa, read_musique
-from hopbench.eval.benchmarks.passages import Unique
 from hopbench.eval.benchmarks.questions import keep_judged, make_question, read_query_rows, read_questions
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.types import BenchmarkQuestion, plain_title
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Passage
+
+_CORPORA = ("documents", "dataset_corpus")
+_QUESTIONS = ("test", "dev", "train")
+_GOLD = ("supporting_documents", "supporting_facts")
+_FIELDS = frozenset({"_id", "id", "question", *_GOLD})
+_PAIR_CORPUS = "_corpus"
+_PAIR_NAME = re.compile(r"(?P<name>.+?)(_corpus)?\.json(\.gz)?")
+_PAIR_ANSWERS = ("gold_ans", "reference")  # where a record has no `answer`
 
 
 @dataclass(frozen=True)
@@ -46,127 +52,102 @@ class FileSet:
     name: str
     corpus: Path
     questions: Path | None
-    parse: Callable[[FileSet], Parsed]
+    parse: Callable[[Path, Path | None], Parsed]
 
     def read(self, *, need_questions: bool) -> Parsed:
-        """Passages and questions. Raises InputError as `parse`, and where questions are needed and there are none."""
+        """Read passages and questions. Raises InputError as `parse`, and where questions are needed and missing."""
         if self.questions is None and need_questions:
             raise missing_questions(self.corpus.parent)
-        return self.parse(self)
+        return self.parse(self.corpus, self.questions)
 
 
-def first_file(folder: Path, *stems: str) -> Path | None:
-    """The first file of these names that ends in `.json` or `.json.gz`."""
+def published_files(path: Path) -> FileSet | None:
+    """Find the data set that a folder holds or a file belongs to; among documents a corpus alone is none."""
+    if not path.is_dir():
+        return _raw_files(path) or _pair_of(path)
+    found = _raw_files(path) or _only_pair(path)
+    return None if found and found.questions is None and holds_documents(path) else found
+
+
+def _first_file(folder: Path, *stems: str) -> Path | None:
     names = (f"{stem}{ending}" for stem in stems for ending in (".json", ".json.gz"))
     return next((folder / name for name in names if (folder / name).is_file()), None)
 
 
-_RAW_CORPORA = ("documents", "dataset_corpus")
-_RAW_QUESTIONS = ("test", "dev", "train")
-_RAW_GOLD = ("supporting_documents", "supporting_facts")
-_RAW_FIELDS = frozenset({"_id", "id", "question", *_RAW_GOLD})
-
-
-def raw_files(path: Path) -> FileSet | None:
-    """The files of a data set's folder, of its folder `raw`, or those to which a file in it belongs."""
-    if not path.is_dir():
-        corpus = first_file(path.parent, *_RAW_CORPORA)
-        if corpus is None or (path != corpus and path.name.split(".")[0] not in _RAW_QUESTIONS):
+def _raw_files(path: Path) -> FileSet | None:
+    """Find GFM-RAG's files in a data set's folder, in its folder `raw`, or those to which a file in it belongs."""
+    if path.is_dir():
+        places = [(_first_file(folder, *_CORPORA), _first_file(folder, *_QUESTIONS)) for folder in (path / "raw", path)]
+    else:
+        corpus = _first_file(path.parent, *_CORPORA)
+        if path != corpus and path.name.split(".")[0] not in _QUESTIONS:
             return None
-        return _raw_set(corpus, first_file(path.parent, *_RAW_QUESTIONS) if path == corpus else path)
-    for folder in (path / "raw", path):
-        corpus, questions = first_file(folder, *_RAW_CORPORA), first_file(folder, *_RAW_QUESTIONS)
-        if corpus and (questions or folder.resolve().name == "raw"):
-            return _raw_set(corpus, questions)
+        places = [(corpus, _first_file(path.parent, *_QUESTIONS) if path == corpus else path)]
+    for corpus, questions in places:
+        if corpus is None or (questions is None and path.is_dir() and corpus.parent.resolve().name != "raw"):
+            continue
+        folder = corpus.parent.resolve()
+        name = (folder.parent if folder.name == "raw" else folder).name
+        split = questions.name.split(".")[0] if questions else _QUESTIONS[0]
+        return FileSet(name if split == _QUESTIONS[0] else f"{name}-{split}", corpus, questions, read_raw_files)
     return None
 
 
-def _raw_set(corpus: Path, questions: Path | None) -> FileSet:
-    folder = corpus.parent.resolve()
-    name = (folder.parent if folder.name == "raw" else folder).name
-    split = questions.name.split(".")[0] if questions else _RAW_QUESTIONS[0]
-    return FileSet(name if split == _RAW_QUESTIONS[0] else f"{name}-{split}", corpus, questions, read_raw_files)
-
-
-def read_raw_files(files: FileSet) -> Parsed:
-    """The documents, each with its key as id and title, and the questions with their supporting documents as gold.
-
-    Raises
-    ------
-    InputError
-        For a file of another shape, a key twice, and supporting documents that the corpus lacks.
-    """
-    passages = _raw_passages(files.corpus)
-    if files.questions is None:
+def read_raw_files(corpus: Path, questions: Path | None) -> Parsed:
+    """Read documents, each with its key as id and title, and questions with their supporting documents as gold."""
+    passages = tuple(_raw_passages(corpus))
+    if not passages:
+        raise InputError(f"{corpus}: the corpus is empty: it must hold at least one document")
+    if questions is None:
         return passages, ()
-    source = str(files.questions)
-    gold = _Gold({one.id: one.id for one in passages}, {plain_title(one.id): one.id for one in passages}, [])
-    rows = read_records(files.questions)
-    questions = read_questions(source, ((place, _raw_question(record, place, gold)) for place, record in rows))
+    source = str(questions)
+    ids = {one.id: one.id for one in passages}
+    by_title = {plain_title(one.id): one.id for one in passages}
+    missing: list[tuple[str, Place]] = []
+
+    def read() -> Iterator[tuple[Place, BenchmarkQuestion]]:
+        for place, record in read_records(questions):
+            named = next((name for name in _GOLD if record.get(name) is not None), None)
+            given = list_field(record, place, named) if named else []
+            titles = [text_value(place, str(named), one[0] if isinstance(one, list) and one else one) for one in given]
+            gold = [ids.get(title) or by_title.get(plain_title(title), "") for title in titles]
+            missing.extend((title, place) for title, passage in zip(titles, gold, strict=True) if not passage)
+            metadata = {name: value for name, value in record.items() if name not in _FIELDS}
+            question_id = pooled_id(record, place, titles)
+            yield place, make_question(place, question_id, required(record, place, "question"), metadata, gold)
+
+    found = read_questions(source, read())
     remedy = "Use the corpus that these questions were written for."
-    refuse_unknown(source, "supporting document", f"in {files.corpus.name}", remedy, gold.missing, gold.ids)
-    return passages, keep_judged(source, questions)
+    refuse_unknown(source, "supporting document", f"in {corpus.name}", remedy, missing, ids)
+    return passages, keep_judged(source, found)
 
 
-def _raw_passages(file: Path) -> tuple[Passage, ...]:
-    entries = read_json(file, pairs=_Entries)
-    if not isinstance(entries, _Entries):
+def _raw_passages(file: Path) -> Iterator[Passage]:
+    entries = read_json(file, pairs=Pairs)
+    if not isinstance(entries, Pairs):
         raise InputError(f'{file}: must be one object of texts by title, {{"TITLE": "TEXT", …}}, not {kind(entries)}')
-    unique, passages = Unique("passage"), []
+    seen: dict[str, Place] = {}
     for number, (key, text) in enumerate(entries, start=1):
         place = Place(str(file), "entry", number)
         passage_id = id_value(place, "title", key)
-        unique.add(passage_id, place)
+        refuse_repeated("passage", passage_id, place, seen)
         sentences = text if isinstance(text, list) else [text]
-        joined = "".join(optional_text(place, "text", sentence) for sentence in sentences)
-        passages.append(Passage(passage_id, key, text_value(place, "text", joined)))
-    if not passages:
-        raise InputError(f"{file}: the corpus is empty: it must hold at least one document")
-    return tuple(passages)
+        joined = "".join(text_value(place, "text", sentence, optional=True) for sentence in sentences)
+        yield Passage(passage_id, key, text_value(place, "text", joined))
 
 
-class _Entries(list[tuple[str, Any]]):
-    """The keys and values of an object, those that occur twice too."""
-
-
-class _Gold(NamedTuple):
-    ids: Mapping[str, str]
-    by_title: Mapping[str, str]
-    missing: list[tuple[str, Place]]
-
-    def find(self, title: str, place: Place) -> str:
-        found = self.ids.get(title) or self.by_title.get(plain_title(title), "")
-        if not found:
-            self.missing.append((title, place))
-        return found
-
-
-def _raw_question(record: Record, place: Place, gold: _Gold) -> BenchmarkQuestion:
-    named = next((name for name in _RAW_GOLD if record.get(name) is not None), None)
-    given = list_field(record, place, named) if named else []
-    titles = [text_value(place, str(named), one[0] if isinstance(one, list) and one else one) for one in given]
-    metadata = {name: value for name, value in record.items() if name not in _RAW_FIELDS}
-    found = [gold.find(title, place) for title in titles]
-    return make_question(place, pooled_id(record, place, titles), required(record, place, "question"), metadata, found)
-
-
-_PAIR_CORPUS = "_corpus"
-_PAIR_NAME = re.compile(r"(?P<name>.+?)(_corpus)?\.json(\.gz)?")
-_PAIR_ANSWERS = ("gold_ans", "reference")  # where a record has no `answer`
-
-
-def pair_of(file: Path) -> FileSet | None:
-    """The pair to which a file belongs, as corpus or as questions; None for a file without a corpus beside it."""
+def _pair_of(file: Path) -> FileSet | None:
+    """Find HippoRAG's pair to which a file belongs, as corpus or as questions; None without its corpus."""
     match = _PAIR_NAME.fullmatch(file.name)
-    corpus = match and first_file(file.parent, f"{match['name']}{_PAIR_CORPUS}")
-    return (
-        FileSet(match["name"], corpus, first_file(file.parent, match["name"]), read_pair) if match and corpus else None
-    )
+    corpus = match and _first_file(file.parent, f"{match['name']}{_PAIR_CORPUS}")
+    if not match or not corpus:
+        return None
+    return FileSet(match["name"], corpus, _first_file(file.parent, match["name"]), read_pair)
 
 
-def only_pair(folder: Path) -> FileSet | None:
-    """The one corpus with questions that a folder holds, else its one corpus; None where it holds none."""
-    every = {pair.name: pair for file in sorted(folder.glob(f"*{_PAIR_CORPUS}.json*")) if (pair := pair_of(file))}
+def _only_pair(folder: Path) -> FileSet | None:
+    """Find the one corpus with questions that a folder holds, else its one corpus; None where it holds none."""
+    every = {pair.name: pair for file in sorted(folder.glob(f"*{_PAIR_CORPUS}.json*")) if (pair := _pair_of(file))}
     pairs = [pair for pair in every.values() if pair.questions] or list(every.values())
     if len(pairs) > 1:
         names, such = ", ".join(pair.name for pair in pairs), folder / pairs[0].corpus.name
@@ -176,22 +157,17 @@ def only_pair(folder: Path) -> FileSet | None:
     return pairs[0] if pairs else None
 
 
-def read_pair(pair: FileSet) -> Parsed:
-    """The passages of the corpus, and the questions with those of their paragraphs that support them as gold.
+def read_pair(corpus_file: Path, questions: Path | None) -> Parsed:
+    """Read the passages of the corpus, and the questions with those of their paragraphs that support them as gold.
 
     Questions are in MuSiQue's layout (`paragraphs`, or `contexts`), in HotpotQA's, or without any passages.
-
-    Raises
-    ------
-    InputError
-        For a file of another shape, and for gold passages that the corpus lacks.
     """
-    corpus = _pair_corpus(pair.corpus)
-    passages = corpus.passages(str(pair.corpus))
-    if pair.questions is None:
+    corpus = _pair_corpus(corpus_file)
+    passages = corpus.passages(str(corpus_file))
+    if questions is None:
         return passages, ()
-    source = str(pair.questions)
-    rows = _pair_rows(read_records(pair.questions))
+    source = str(questions)
+    rows = _pair_rows(read_records(questions))
     first = next(rows, None)
     if first is None:
         raise InputError(f"{source}: is empty: it must hold at least one record")
@@ -207,8 +183,8 @@ def _pair_corpus(file: Path) -> CorpusBuilder:
     corpus, again = CorpusBuilder(), []
     seen: set[str] = set()
     for place, record in read_records(file):
-        title = optional_text(place, "title", record.get("title"))
-        text = optional_text(place, "text", required(record, place, "text"))
+        title = text_value(place, "title", record.get("title"), optional=True)
+        text = text_value(place, "text", required(record, place, "text"), optional=True)
         passage = corpus.add(title, text, place)
         if passage in seen:
             again.append(f"{title!r} ({place.unit} {place.number})")
@@ -219,7 +195,7 @@ def _pair_corpus(file: Path) -> CorpusBuilder:
 
 
 def _pair_rows(rows: Rows) -> Iterator[tuple[Place, Record]]:
-    """The records with the names that MuSiQue has: `contexts` are paragraphs, which support where none says not."""
+    """Give records the names that MuSiQue has: `contexts` are paragraphs, which support where none says not."""
     for place, given in rows:
         record = dict(given)
         if "contexts" in record and "paragraphs" not in record:
@@ -232,17 +208,3 @@ def _pair_rows(rows: Rows) -> Iterator[tuple[Place, Record]]:
                 {"is_supporting": True, **one} if isinstance(one, dict) else one for one in record["paragraphs"]
             ]
         yield place, record
-
-
-def published_files(path: Path) -> FileSet | None:
-    """The data set that a folder holds or a file belongs to; among documents a corpus alone is none.
-
-    Raises
-    ------
-    InputError
-        For a folder with several of which none is named.
-    """
-    if not path.is_dir():
-        return raw_files(path) or pair_of(path)
-    found = raw_files(path) or only_pair(path)
-    return None if found and found.questions is None and holds_documents(path) else found

@@ -1,4 +1,4 @@
-"""The records of a file in any layout (JSON lines, a JSON array, CSV, TSV, Parquet, Arrow), or of a split of files.
+"""Read the records of a file in any layout (JSON lines, a JSON array, CSV, TSV, Parquet, Arrow), or of a split.
 
 The standard `csv` reader serves rather than pandas: it knows on which line a record ends, which messages need.
 """
@@ -13,16 +13,16 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from hopbench.eval.benchmarks.fields import Place, Record, Rows
+from hopbench.eval.benchmarks.fields import Place, Record
 from hopbench.eval.benchmarks.files import (
     FIELDS,
     GZIP,
+    as_record,
     first_character,
+    parse_json,
     read_json,
-    read_json_array,
-    read_jsonl,
     read_lines,
-    refuse_repeated,
+    refuse_columns,
     with_nested_values,
 )
 from hopbench.retrieval.support.errors import InputError
@@ -37,39 +37,57 @@ def layout_ending(path: Path) -> str:
     return (path.with_suffix("") if path.suffix.lower() == GZIP else path).suffix.lower()
 
 
-def read_table(path: Path) -> Rows:
-    """The rows of a table as records; the first line of a CSV or TSV names the fields.
+def read_records(path: Path) -> Iterator[tuple[Place, Record]]:
+    """Yield the records of a JSONL, JSON array, CSV, TSV, Parquet or Arrow file; text files may be gzip files.
 
-    The place of a CSV record that spans several lines is its last one.
+    Tables are recognised by the file's ending, a JSON array by its first character. The place of a CSV record that
+    spans several lines is its last one.
     """
     ending = layout_ending(path)
     if ending in COLUMNAR:
         from hopbench.eval.benchmarks._arrow import read_arrow  # 0.4 s, and most corpora are JSONL
 
-        return read_arrow(path)
-    return _read_delimited(path, "\t" if ending == ".tsv" else ",")
+        yield from read_arrow(path)
+    elif ending in TABLES:
+        yield from _read_delimited(path, "\t" if ending == ".tsv" else ",")
+    elif first_character(path) == "[":  # as HotpotQA and 2WikiMultihopQA are published
+        for number, value in enumerate(read_json(path), start=1):
+            place = Place(str(path), "record", number)
+            yield place, as_record(value, place)
+    else:
+        for place, text in read_lines(path):
+            yield place, as_record(parse_json(text, place), place)
 
 
 def _read_delimited(path: Path, usual: str) -> Iterator[tuple[Place, Record]]:
-    lines = _CountedLines(path)
-    counted = iter(lines)
+    place = Place(str(path), "line", 1)
+
+    def lines() -> Iterator[str]:
+        nonlocal place
+        for line_place, text in read_lines(path, blank=True):
+            place = line_place
+            yield text + "\n"
+
+    counted = lines()
     try:
         first = next((line for line in counted if line.strip()), "")
-        reader = csv.reader(chain([first], counted), delimiter=_delimiter(first, usual), strict=True)
-        rows = _rows(reader)
+        rows = _rows(csv.reader(chain([first], counted), delimiter=_delimiter(first, usual), strict=True))
         header = [name.strip() for name in next((cells for cells in rows if any(cells)), [])]
         if not header:
             raise InputError(f"{path}: is empty: the first line must name the columns, such as _id, title, text")
-        refuse_repeated(path, header)
+        refuse_columns(path, header)
         for cells in rows:
             if any(cell.strip() for cell in cells):
-                yield lines.place, _record(cells, header, lines.place)
+                if len(cells) != len(header):
+                    names = ", ".join(header)
+                    raise place.error(f"has {len(cells)} columns where the header names {len(header)} ({names})")
+                yield place, with_nested_values(dict(zip(header, cells, strict=True)), place)
     except csv.Error as error:
-        raise lines.place.error(f"not a readable table ({error}): put cells that hold quotes in quotes") from error
+        raise place.error(f"not a readable table ({error}): put cells that hold quotes in quotes") from error
 
 
 def _delimiter(header: str, usual: str) -> str:
-    """Choose the delimiter of the header: comma, semicolon or tab, whichever gives the most known column names."""
+    """Choose comma, semicolon or tab, whichever gives the most known column names."""
 
     def known(delimiter: str) -> int:
         cells = next(_rows(csv.reader([header], delimiter=delimiter)), [])
@@ -79,7 +97,7 @@ def _delimiter(header: str, usual: str) -> str:
 
 
 def _rows(reader: Iterator[list[str]]) -> Iterator[list[str]]:
-    """Read rows under `_CELL_LIMIT`, which is global in `csv` and therefore reset after each row."""
+    """Read rows under `_CELL_LIMIT`, a setting of the whole process in `csv`, which is reset after each row."""
     while True:
         before = csv.field_size_limit(_CELL_LIMIT)
         try:
@@ -91,42 +109,12 @@ def _rows(reader: Iterator[list[str]]) -> Iterator[list[str]]:
         yield cells
 
 
-class _CountedLines:
-    """Feed `csv` line by line and track the current line."""
-
-    def __init__(self, path: Path) -> None:
-        self._lines = read_lines(path, blank=True)
-        self.place = Place(str(path), "line", 1)
-
-    def __iter__(self) -> Iterator[str]:
-        for place, text in self._lines:
-            self.place = place
-            yield text + "\n"
-
-
-def _record(cells: list[str], header: list[str], place: Place) -> Record:
-    if len(cells) != len(header):
-        raise place.error(f"has {len(cells)} columns where the header names {len(header)} ({', '.join(header)})")
-    return with_nested_values(dict(zip(header, cells, strict=True)), place)
-
-
-def read_records(path: Path) -> Rows:
-    """The records of a JSONL, JSON array, CSV, TSV, Parquet or Arrow file, in order; text files may be gzip files.
-
-    Tables are recognised by the file's ending, a JSON array by its first character, whatever the ending.
-    """
-    if layout_ending(path) in TABLES:
-        return read_table(path)
-    return read_json_array(path) if first_character(path) == "[" else read_jsonl(path)
-
-
 EVALUATION_SPLITS = ("validation", "dev", "test", "train")  # multi-hop test splits have no public gold
 GOLD_SPLITS = ("test", "validation", "dev", "train")
 Splits = Mapping[str, Sequence[Path]]
 
 _SPLIT_ENDINGS = (".jsonl", ".json", *TABLES)
-_SAVED = ("state.json", "dataset_info.json")
-_DICT = "dataset_dict.json"
+_STATE, _DICT = "state.json", "dataset_dict.json"
 _SHARD = re.compile(r"(?P<split>.+?)-\d+-of-(?P<count>\d+)(-\w+)?")  # test-00000-of-00002.parquet
 
 
@@ -155,7 +143,7 @@ def split_name(folder: Path, splits: Splits, preferred: Iterable[str]) -> str:
 
 
 def splits_of(folder: Path) -> Splits:
-    """Return split → files for a folder of tables; empty if it holds none."""
+    """Map split → files of a folder of tables; empty if it holds none."""
     if (saved := saved_splits(folder)) is not None:
         return saved
     return by_split(sorted([*folder.glob("*"), *folder.glob("*/*")]), folder) if folder.is_dir() else {}
@@ -164,52 +152,45 @@ def splits_of(folder: Path) -> Splits:
 def by_split(files: Iterable[Path], folder: Path) -> Splits:
     """Group tables by split (files of other types are skipped); refuse missing shards."""
     splits: dict[str, list[Path]] = defaultdict(list)
+    counts: dict[str, set[int]] = defaultdict(set)
     for file in files:
-        if layout_ending(file) in _SPLIT_ENDINGS and not file.name.startswith(".") and file.is_file():
-            splits[_split(file, folder)].append(file)
-    for split, shards in splits.items():
-        counts = {int(match["count"]) for file in shards if (match := _SHARD.fullmatch(_stem(file)))}
-        if counts and counts != {len(shards)}:
+        if layout_ending(file) not in _SPLIT_ENDINGS or file.name.startswith(".") or not file.is_file():
+            continue
+        split = (file.with_suffix("") if file.suffix.lower() == GZIP else file).stem
+        if shard := _SHARD.fullmatch(split):
+            split = shard["split"]
+            counts[split].add(int(shard["count"]))
+        elif split.isdecimal():  # 0000.parquet, as the Hub converts a set: its folder is the split
+            split = file.parent.name if file.parent != folder else ""
+        splits[split].append(file)
+    for split, expected in counts.items():
+        if expected != {len(splits[split])}:
             raise InputError(
-                f"{folder}: holds {len(shards)} of the {max(counts)} files of the split {split!r}: download the others"
+                f"{folder}: holds {len(splits[split])} of the {max(expected)} files of the split {split!r}: download "
+                "the others"
             )
     return splits
 
 
-def _split(file: Path, folder: Path) -> str:
-    stem = _stem(file)
-    if match := _SHARD.fullmatch(stem):
-        return match["split"]
-    if stem.isdecimal():  # 0000.parquet, as the Hub converts a set: its folder is the split
-        return file.parent.name if file.parent != folder else ""
-    return stem
-
-
-def _stem(file: Path) -> str:
-    return (file.with_suffix("") if file.suffix.lower() == GZIP else file).stem
-
-
 def saved_splits(folder: Path) -> Splits | None:
-    """Split → files of a folder that `save_to_disk` wrote, `""` for a data set without splits; None for any other."""
+    """Split → files of a folder that `save_to_disk` wrote, `""` for a data set without splits; None for any other.
+
+    Only the last part of a name is taken, so that it cannot lead outside the folder.
+    """
+
+    def listed(file: Path, name: str) -> list[Any]:
+        content = read_json(file)
+        value = content.get(name) if isinstance(content, dict) else None
+        if not isinstance(value, list):
+            raise InputError(
+                f"{file}: field {name!r} must be a list, as `save_to_disk` writes it: save the data set again"
+            )
+        return value
+
+    def files(place: Path) -> Sequence[Path]:
+        names = [one.get("filename") if isinstance(one, dict) else one for one in listed(place / _STATE, "_data_files")]
+        return [place / Path(str(name)).name for name in names]
+
     if (folder / _DICT).is_file():
-        names = _field(folder / _DICT, "splits")
-        return {name: _saved_files(folder / _inside(name)) for name in names}
-    return {"": _saved_files(folder)} if all((folder / name).is_file() for name in _SAVED) else None
-
-
-def _saved_files(folder: Path) -> Sequence[Path]:
-    files = [one.get("filename") if isinstance(one, dict) else one for one in _field(folder / _SAVED[0], "_data_files")]
-    return [folder / _inside(name) for name in files]
-
-
-def _field(file: Path, name: str) -> list[Any]:
-    content = read_json(file)
-    value = content.get(name) if isinstance(content, dict) else None
-    if not isinstance(value, list):
-        raise InputError(f"{file}: field {name!r} must be a list, as `save_to_disk` writes it: save the data set again")
-    return value
-
-
-def _inside(name: object) -> str:
-    """Return the last part of a file name, so that it cannot lead outside the folder."""
-    return Path(str(name)).name
+        return {name: files(folder / Path(str(name)).name) for name in listed(folder / _DICT, "splits")}
+    return {"": files(folder)} if (folder / _STATE).is_file() and (folder / "dataset_info.json").is_file() else None

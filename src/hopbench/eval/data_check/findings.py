@@ -1,23 +1,24 @@
-"""What a data set holds, in counts, and what in it is likely a mistake or makes figures weaker."""
+"""Count what a data set holds, and find what in it is likely a mistake or makes figures weaker."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from statistics import median
 
 from hopbench.eval.benchmarks import load_triples
-from hopbench.eval.benchmarks.beir import find_questions
+from hopbench.eval.benchmarks.beir import find_table
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.metrics.containment import contains_answer, scorable_answers
-from hopbench.eval.types import Benchmark, Finding, Omission, fitted_on
+from hopbench.eval.types import Benchmark, BenchmarkQuestion, Finding, Omission, fitted_on
 from hopbench.retrieval.fitted import question_hash
 from hopbench.retrieval.graph.construction.plan import passages_language
 from hopbench.retrieval.support.errors import InputError
-from hopbench.retrieval.text import ENGLISH, UNKNOWN, Language, sampled
+from hopbench.retrieval.text import ENGLISH, UNKNOWN, sampled
 from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.types import MAX_TOKENS
 
@@ -33,31 +34,28 @@ class Fact:
     note: str = ""
 
 
-def contents(benchmark: Benchmark, questions: Path | None = None) -> list[Fact]:
-    """The counts, passages first; what a set has none of stands there with 0."""
-    return [*_corpus_facts(benchmark), *_question_facts(benchmark)]
-
-
-def _corpus_facts(benchmark: Benchmark) -> Iterator[Fact]:
-    passages = benchmark.passages
+def contents(benchmark: Benchmark) -> list[Fact]:
+    """Count what a data set holds, passages first; what it has none of stands there with 0."""
+    passages, sources = benchmark.passages, benchmark.sources.values()
     tokens = [count_tokens(passage.text) for passage in passages]
-    spread = f"{_range(tokens)} tokens each, the median has {median(tokens):,.0f}"
-    yield Fact("passages", len(passages), spread)
-    sources = benchmark.sources.values()
-    yield Fact("documents", len({one.document_id for one in sources if one.document_id}), "distinct document_id")
-    yield Fact("page numbers", sum(one.page_number is not None for one in sources), "passages with page_number")
-    yield Fact(
-        "titles", sum(bool(passage.title) for passage in passages), "passages with a title, which names an entity"
-    )
-    language = language_of(benchmark)
-    yield Fact("language", len(sampled(len(passages))), f"passages read: {language.name}; {language.meaning()}")
+    language = passages_language(passages)
     file = triples_file(benchmark)
     note = "no triples.jsonl or kg/triples.jsonl" if file is None else f"--triples {file}"
-    yield Fact("ready triples", _count_triples(benchmark, file), note)
+    triples = 0
+    with suppress(InputError):  # the findings have the reason
+        triples = len(load_triples(file, benchmark.titles)) if file else 0
+    return [
+        Fact("passages", len(passages), f"{_range(tokens)} tokens each, the median has {median(tokens):,.0f}"),
+        Fact("documents", len({one.document_id for one in sources if one.document_id}), "distinct document_id"),
+        Fact("page numbers", sum(one.page_number is not None for one in sources), "passages with page_number"),
+        Fact("titles", sum(bool(one.title) for one in passages), "passages with a title, which names an entity"),
+        Fact("language", len(sampled(len(passages))), f"passages read: {language.name}; {language.meaning()}"),
+        Fact("ready triples", triples, note),
+        *_question_facts(benchmark.questions),
+    ]
 
 
-def _question_facts(benchmark: Benchmark) -> Iterator[Fact]:
-    questions = benchmark.questions
+def _question_facts(questions: Sequence[BenchmarkQuestion]) -> Iterator[Fact]:
     yield Fact("questions", len(questions))
     gold = [question.gold.size for question in questions if question.gold]
     spread = f"{_range(gold)} passages each; {sum(n == 1 for n in gold)} have one" if gold else ""
@@ -84,35 +82,21 @@ def _range(counts: Sequence[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def language_of(benchmark: Benchmark) -> Language:
-    """The language that a graph of the corpus is built with, unless --language names another."""
-    return passages_language(benchmark.passages)
-
-
 def triples_file(benchmark: Benchmark) -> Path | None:
-    """The first of `TRIPLE_FILES` that stands in the data set's folder."""
+    """Find the first of `TRIPLE_FILES` in the data set's folder."""
     places = [benchmark.folder / name for name in TRIPLE_FILES] if benchmark.folder else []
     return next((place for place in places if place.is_file()), None)
-
-
-def _count_triples(benchmark: Benchmark, file: Path | None) -> int:
-    try:
-        return len(load_triples(file, benchmark.titles)) if file else 0
-    except InputError:
-        return 0  # the findings have the reason
 
 
 FEW_QUESTIONS = 50
 
 
 def findings(benchmark: Benchmark, questions: Path | None = None) -> list[Finding]:
-    """All that was found, the corpus's first."""
-    corpus = (_unread, _omitted, _texts, _language, _triple_findings)
-    found = [finding for check in corpus for finding in check(benchmark)]
-    found += _left_out(benchmark, questions)
+    """List all findings, the corpus's first."""
+    checks = [*_corpus(benchmark), *_left_out(benchmark, questions)]
     if benchmark.questions:
-        found += [*_question_findings(benchmark), *_gold(benchmark), *_answers(benchmark), *_overlaps(benchmark)]
-    return found
+        checks += [*_questions(benchmark.questions), *_gold(benchmark), *_overlaps(benchmark)]
+    return checks
 
 
 def _finding(what: str, examples: Iterable[str], remedy: str) -> Iterator[Finding]:
@@ -121,26 +105,19 @@ def _finding(what: str, examples: Iterable[str], remedy: str) -> Iterator[Findin
         yield Finding(what, len(named), tuple(named[:3]), remedy)
 
 
-def _unread(benchmark: Benchmark) -> Iterator[Finding]:
+def _corpus(benchmark: Benchmark) -> Iterator[Finding]:
     yield from benchmark.findings
     for warning in benchmark.warnings:
         what, _, remedy = warning.rpartition(": ")
         yield Finding(what, 1, (), remedy)
-
-
-def _omitted(benchmark: Benchmark) -> Iterator[Finding]:
-    """What documents leave out on purpose, by kind."""
     kinds: dict[str, list[Omission]] = {}
-    for one in benchmark.omissions:
-        kinds.setdefault(one.kind, []).append(one)
+    for omission in benchmark.omissions:
+        kinds.setdefault(omission.kind, []).append(omission)
     remedy = "if questions ask for it, write it into the text"
     for kind, found in kinds.items():
         words, parts = sum(one.words for one in found), sum(one.parts for one in found)
         what = f"{kind} left out on purpose ({words:,} word{'s' if words != 1 else ''})"
         yield Finding(what, parts, tuple(one.document for one in found[:3]), remedy)
-
-
-def _texts(benchmark: Benchmark) -> Iterator[Finding]:
     first: dict[tuple[str, str], str] = {}
     with_content = [p for p in benchmark.passages if p.title or p.text.strip()]  # the loader reports the others
     again = [p.id for p in with_content if first.setdefault((p.title, p.text), p.id) != p.id]
@@ -153,27 +130,19 @@ def _texts(benchmark: Benchmark) -> Iterator[Finding]:
         long,
         "they are split into chunks at sentences (--max-tokens) and scored as a whole; shorter passages are clearer",
     )
-
-
-def _language(benchmark: Benchmark) -> Iterator[Finding]:
-    language = language_of(benchmark)
+    language = passages_language(benchmark.passages)
     if language.code not in (ENGLISH.code, UNKNOWN):
         remedy = f"{language.meaning()}; --language CODE where it is another"
         yield Finding(f"the corpus is {language.name}", 1, (), remedy)
-
-
-def _triple_findings(benchmark: Benchmark) -> Iterator[Finding]:
-    file = triples_file(benchmark)
     try:
-        if file is not None:
+        if (file := triples_file(benchmark)) is not None:
             load_triples(file, benchmark.titles)
     except InputError as error:
         yield Finding(f"the ready triples cannot be used: {error}", 1, (), "correct the file, or do without --triples")
 
 
 def _left_out(benchmark: Benchmark, questions: Path | None) -> Iterator[Finding]:
-    """Questions of the file that have no gold while others have."""
-    file = questions or (find_questions(benchmark.folder, needed=False) if benchmark.folder else None)
+    file = questions or (find_table(benchmark.folder, "queries") if benchmark.folder else None)
     if file is None or not benchmark.questions:
         return
     loaded = {question.id for question in benchmark.questions}
@@ -182,15 +151,13 @@ def _left_out(benchmark: Benchmark, questions: Path | None) -> Iterator[Finding]
     yield from _finding("questions have no gold and are left out", missing, "name their passages, or remove them")
 
 
-def _question_findings(benchmark: Benchmark) -> Iterator[Finding]:
+def _questions(questions: Sequence[BenchmarkQuestion]) -> Iterator[Finding]:
     first: dict[str, str] = {}
-    again = [q.id for q in benchmark.questions if first.setdefault(question_hash(q.text), q.id) != q.id]
+    again = [q.id for q in questions if first.setdefault(question_hash(q.text), q.id) != q.id]
     yield from _finding("questions are asked twice", again, "keep one: it would count twice")
-    if len(benchmark.questions) < FEW_QUESTIONS:
-        what = f"only {len(benchmark.questions)} questions"
-        yield Finding(
-            what, 1, (), f"with under {FEW_QUESTIONS} only large differences can be told from chance: ask more"
-        )
+    if len(questions) < FEW_QUESTIONS:
+        remedy = f"with under {FEW_QUESTIONS} only large differences can be told from chance: ask more"
+        yield Finding(f"only {len(questions)} questions", 1, (), remedy)
 
 
 def _gold(benchmark: Benchmark) -> Iterator[Finding]:
@@ -218,27 +185,20 @@ def _gold(benchmark: Benchmark) -> Iterator[Finding]:
     yield from _finding(
         "questions have a gold set that contains another", wide, "remove the larger set: the smaller one is enough"
     )
-
-
-def _answers(benchmark: Benchmark) -> Iterator[Finding]:
-    texts = {p.id: p for p in benchmark.passages}
+    passages = {p.id: p for p in benchmark.passages}
     lost = []
     for question in benchmark.questions:
         answers = scorable_answers(question.answers)
-        if answers and question.gold:
-            gold = [texts[one] for one in question.gold if one in texts]
-            if not any(contains_answer(f"{p.title} {p.text}", answers) for p in gold):
-                lost.append(question.id)
+        gold = [passages[one] for one in question.gold if one in passages]
+        if answers and question.gold and not any(contains_answer(f"{p.title} {p.text}", answers) for p in gold):
+            lost.append(question.id)
     remedy = "check gold and spelling, or add answer_aliases: has_answer counts words as they are written"
     yield from _finding("answers stand in none of their gold passages", lost, remedy)
 
 
 def _overlaps(benchmark: Benchmark) -> Iterator[Finding]:
-    """Labels whose numbers were tuned on, or learned from, questions that are asked here."""
-    from hopbench.retrieval.strategies.registry import (
-        kind_of,  # loads scipy
-        resolve,
-    )
+    """Find labels whose parameters were tuned on, or learned from, questions of this set."""
+    from hopbench.retrieval.strategies.registry import kind_of, resolve  # loads scipy
 
     fitted = fitted_on(benchmark)
     shared_labels: dict[tuple[Sequence[str], int], list[str]] = {}

@@ -1,4 +1,4 @@
-"""The evidence that a corpus offers: which passage leads to which, over which words, and what each one is about."""
+"""Find the evidence that a corpus offers: which passage leads to which, over which words, and what each is about."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hopbench.retrieval.index import Batch, Index, Linker
 from hopbench.retrieval.index.cache import Memo
 from hopbench.retrieval.strategies.hoprank.corpus import NOWHERE, CorpusIndex, corpus_index
 from hopbench.retrieval.strategies.hoprank.words import Numbers
-from hopbench.retrieval.text import STOP_WORDS, Token, sentences, split_qualifier, tokens, unit_tokens
+from hopbench.retrieval.text import STOP_WORDS, Token, folded_words, sentences, split_qualifier, tokens, unit_tokens
 from hopbench.retrieval.types import Chunk, Counters
 
 HEAD = 400  # characters of a text in which its kind is looked for
-KIND_LIMIT = 3  # passages of a kind, below which the word is taken for an accident of the sentence
+MIN_KIND_CHUNKS = 3  # below which the word for a kind is taken for an accident of the sentence
 ONE_KIND = 0.4  # share of chunks with a kind, from which on things are described by it and compared
 _KIND = re.compile(r"\b(?:is|was|are|were) (?:an?|the|one of the) ([^,.;:()]{3,80})")
 _KIND_ENDS = frozenset(
@@ -27,35 +27,9 @@ _KIND_ENDS = frozenset(
     starring released born known as is was near along between recorded performed""".split()
 )
 SHORT_CHUNK, LONG_CHUNK = 43, 83  # words of the median chunk with its title: questions quote little, or much
-ALL_ALIKE = 0.25  # of `Kinds.alike`: most passages say of what kind a thing is
-
-
-@dataclass(frozen=True)
-class Kinds:
-    """`of_chunk`: chunk → its kind, for words that return. `chunks` is the number of all chunks."""
-
-    of_chunk: Mapping[int, str]
-    chunks: int
-
-    @classmethod
-    def of(cls, chunks: Sequence[Chunk]) -> Kinds:
-        """Read the kind of every chunk with a title."""
-        found = {row: kind for row, chunk in enumerate(chunks) if chunk.title and (kind := _kind(chunk.text))}
-        counts = Counter(found.values())
-        return cls({row: kind for row, kind in found.items() if counts[kind] >= KIND_LIMIT}, len(chunks))
-
-    @property
-    def alike(self) -> float:
-        """The share of chunks with a kind beyond `ONE_KIND`: how far the corpus is of things that can be compared."""
-        return max(len(self.of_chunk) / self.chunks - ONE_KIND, 0.0)
-
-    @cached_property
-    def groups(self) -> Mapping[str, Sequence[int]]:
-        """Kind → its chunks."""
-        result: dict[str, list[int]] = {}
-        for row, kind in self.of_chunk.items():
-            result.setdefault(kind, []).append(row)
-        return result
+ALL_ALIKE = 0.25  # of `Evidence.alike`: most passages say of what kind a thing is
+TWIN_COSINE = 0.9  # of two chunks that may say the same
+TWIN_WORDS = 0.8  # Jaccard of the words of two chunks from which on they do
 
 
 def _kind(text: str) -> str:
@@ -85,11 +59,6 @@ class Link(NamedTuple):
     mention: Mention
     targets: tuple[int, ...]
 
-    @property
-    def source(self) -> int:
-        """The chunk that mentions."""
-        return self.mention.chunk
-
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
@@ -98,16 +67,15 @@ class Evidence:
     index: Index
     corpus: CorpusIndex
     linker: Linker
-    _sentences: Memo = field(default_factory=lambda: Memo(4096))
+    _read: Memo = field(default_factory=lambda: Memo(4096))
+    _twins: Memo = field(default_factory=lambda: Memo(1 << 16))
 
     @classmethod
     def of(cls, index: Index) -> Evidence:
-        """Read names and mentions from the index's graph."""
         return cls(index, *corpus_index(Batch(index, []), Counters()))
 
     @property
     def chunks(self) -> Sequence[Chunk]:
-        """The chunks, in the index's order."""
         return self.index.chunks
 
     @cached_property
@@ -123,32 +91,28 @@ class Evidence:
         return np.searchsorted(self.corpus.mentions.chunk[self.links], np.arange(len(self.chunks) + 1))
 
     def link(self, number: int) -> Link:
-        """A link by its mention's number."""
         mentions = self.corpus.mentions
         entity = mentions.entity[number]
         titled = mentions.titled[mentions.titled_by[entity] : mentions.titled_by[entity + 1]]
         return Link(self.mention(number), tuple(titled.tolist()))
 
     def links_from(self, chunk: int) -> list[Link]:
-        """The links that leave a chunk."""
         return [self.link(int(number)) for number in self.links[self.links_of[chunk] : self.links_of[chunk + 1]]]
 
-    def shared(self, most: int) -> Numbers:
-        """The entities that the texts of several passages mention, of not more than `most` chunks."""
+    def shared(self, max_chunks: int) -> Numbers:
+        """The entities that the texts of several passages mention, of not more than `max_chunks` chunks."""
         mentions = self.corpus.mentions
         used = np.flatnonzero(self._in_text)
         pairs = np.unique(np.column_stack([mentions.entity[used], self._passage[mentions.chunk[used]]]), axis=0)
         count = np.bincount(pairs[:, 0], minlength=mentions.entities)
-        return np.flatnonzero((count >= 2) & (count <= most))
+        return np.flatnonzero((count >= 2) & (count <= max_chunks))
 
     def mentions_of(self, entity: int) -> list[Mention]:
-        """The mentions of an entity in texts."""
         mentions = self.corpus.mentions
-        numbers = mentions.by_entity[mentions.of_entity[entity] : mentions.of_entity[entity + 1]]
-        return [self.mention(int(number)) for number in numbers if self._in_text[number]]
+        rows = mentions.by_entity[mentions.of_entity[entity] : mentions.of_entity[entity + 1]]
+        return [self.mention(int(row)) for row in rows if self._in_text[row]]
 
     def mention(self, number: int) -> Mention:
-        """A mention by its number."""
         mentions, words = self.corpus.mentions, self.corpus.words
         chunk, sentence = int(mentions.chunk[number]), int(self.corpus.texts.sentence[number])
         start = int(mentions.start[number] - words.sentence_start[sentence])
@@ -162,7 +126,6 @@ class Evidence:
 
     @cached_property
     def _passage(self) -> Numbers:
-        """The number of each chunk's passage."""
         known: dict[str, int] = {}
         return np.array([known.setdefault(chunk.passage_id, len(known)) for chunk in self.chunks], np.int64)
 
@@ -173,18 +136,33 @@ class Evidence:
     def sentences(self, chunk: int) -> list[str]:
         """Title and sentences of a chunk."""
         one = self.chunks[chunk]
-        return self._sentences.get(("text", chunk), lambda: [one.title, *sentences(one.text)])
+        return self._read.get(("text", chunk), lambda: [one.title, *sentences(one.text)])
 
     def words(self, chunk: int, sentence: int) -> list[Token]:
-        """The words of a sentence."""
-        split: list[list[Token]] = self._sentences.get(
-            ("words", chunk), lambda: [self._split(each) for each in self.sentences(chunk)]
+        units = list if self.linker.language.english else unit_tokens  # by which the corpus counts places
+        split: list[list[Token]] = self._read.get(
+            ("words", chunk), lambda: [units(tokens(each)) for each in self.sentences(chunk)]
         )
         return split[sentence]
 
-    def _split(self, sentence: str) -> list[Token]:
-        """The words by which the corpus counts places."""
-        return tokens(sentence) if self.linker.language.english else unit_tokens(tokens(sentence))
+    def content_words(self, chunk: int) -> frozenset[str]:
+        words: frozenset[str] = self._read.get(
+            ("content", chunk), lambda: frozenset(folded_words(self.chunks[chunk].content))
+        )
+        return words
+
+    def has_twin(self, chunk: int) -> bool:
+        """Whether another passage says nearly the same as a chunk."""
+
+        def find() -> bool:
+            similar = self.corpus.graph.similar
+            row = slice(similar.indptr[chunk], similar.indptr[chunk + 1])
+            near = similar.indices[row][similar.data[row] >= TWIN_COSINE]
+            own = self.content_words(chunk)
+            others = (self.content_words(other) for other in map(int, near) if not self.same_passage([chunk, other]))
+            return any(len(own & words) >= TWIN_WORDS * len(own | words) for words in others)
+
+        return bool(self._twins.get(chunk, find))
 
     def titled_by(self, chunk: int) -> int:
         """The entity that a chunk is titled by; negative without one."""
@@ -205,7 +183,6 @@ class Evidence:
         return frozenset(word for name in names for word in name) - STOP_WORDS
 
     def name(self, entity: int) -> str:
-        """An entity's name."""
         return self.linker.name_of[self.corpus.graph.entities[entity]]
 
     def idf(self, word: str) -> float:
@@ -213,18 +190,28 @@ class Evidence:
         return float(self.corpus.words.idf[self.corpus.words.vocabulary[word]])
 
     @cached_property
-    def median_words(self) -> float:
-        """The words of the median chunk."""
-        starts = self.corpus.words.sentence_start[self.corpus.words.chunk_start]
-        return float(np.median(np.diff(starts)))
-
-    @cached_property
     def room(self) -> float:
         """How much a passage gives a question to quote, 0 to 1: from long ones more, most where they say what it is."""
-        length = min(max((self.median_words - SHORT_CHUNK) / (LONG_CHUNK - SHORT_CHUNK), 0.0), 1.0)
-        return length**2 * (1 + min(self.kinds.alike / ALL_ALIKE, 1.0)) / 2
+        starts = self.corpus.words.sentence_start[self.corpus.words.chunk_start]
+        median = float(np.median(np.diff(starts)))
+        length = min(max((median - SHORT_CHUNK) / (LONG_CHUNK - SHORT_CHUNK), 0.0), 1.0)
+        return length**2 * (1 + min(self.alike / ALL_ALIKE, 1.0)) / 2
 
     @cached_property
-    def kinds(self) -> Kinds:
-        """What the chunks say they are about."""
-        return Kinds.of(self.chunks)
+    def kinds(self) -> Mapping[int, str]:
+        """Chunk → what kind of thing it says it is about, for chunks with a title and words that return."""
+        found = {row: kind for row, chunk in enumerate(self.chunks) if chunk.title and (kind := _kind(chunk.text))}
+        counts = Counter(found.values())
+        return {row: kind for row, kind in found.items() if counts[kind] >= MIN_KIND_CHUNKS}
+
+    @cached_property
+    def chunks_of_kind(self) -> Mapping[str, Sequence[int]]:
+        result: dict[str, list[int]] = {}
+        for row, kind in self.kinds.items():
+            result.setdefault(kind, []).append(row)
+        return result
+
+    @property
+    def alike(self) -> float:
+        """The share of chunks with a kind beyond `ONE_KIND`: how far the corpus is of things that can be compared."""
+        return max(len(self.kinds) / len(self.chunks) - ONE_KIND, 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from random import Random
 from typing import NamedTuple
 
@@ -37,37 +37,35 @@ class NearWords:
 
     def near(self, word: str) -> Sequence[str]:
         """List up to `NEAREST` words with a cosine of `MIN_COSINE` or more, nearest first; none for a rare word."""
-        return self._known.get(word, lambda: self._near(word))
 
-    def _near(self, word: str) -> Sequence[str]:
-        row = self._row.get(word)
-        if row is None:
-            return ()
-        cosines = np.round(self._vectors @ self._vectors[row], DECIMALS)  # exact products: see `on_grid`
-        cosines[row] = -1.0
-        near = np.flatnonzero(cosines >= MIN_COSINE)
-        order = near[np.argsort(-cosines[near], kind="stable")][:NEAREST]
-        return tuple(self._vocabulary[other] for other in order)
+        def find() -> Sequence[str]:
+            row = self._row.get(word)
+            if row is None:
+                return ()
+            cosines = np.round(self._vectors @ self._vectors[row], DECIMALS)  # exact products: see `on_grid`
+            cosines[row] = -1.0
+            near = np.flatnonzero(cosines >= MIN_COSINE)
+            order = near[np.argsort(-cosines[near], kind="stable")][:NEAREST]
+            return tuple(self._vocabulary[other] for other in order)
+
+        return self._known.get(word, find)
 
     def closeness(self, words: Sequence[str], chunk: int, content: str) -> list[float]:
         """Compute each word's cosine with a chunk's content: how well the word describes the chunk."""
         about = self._known.get(("chunk", chunk), lambda: self._embedded([content])[0])
-        return [round(float(self._vector(word) @ about), DECIMALS) for word in words]
-
-    def _vector(self, word: str) -> Vectors64:
-        row = self._row.get(word)
-        return (
-            self._vectors[row]
-            if row is not None
-            else self._known.get(("word", word), lambda: self._embedded([word])[0])
+        vectors = (
+            self._vectors[self._row[word]]
+            if word in self._row
+            else self._known.get(("word", word), partial(self._embedded, [word]))[0]
+            for word in words
         )
+        return [round(float(vector @ about), DECIMALS) for vector in vectors]
 
     def _embedded(self, texts: Sequence[str]) -> Vectors64:
         return on_grid(self._embedder.embed(texts)).astype(np.float64)
 
     @cached_property
     def _vocabulary(self) -> list[str]:
-        """Common words in lower case, the most frequent first."""
         size = len(self._words.vocabulary)
         capitals = np.bincount(self._words.numbers, weights=self._words.capital, minlength=size)
         all_ = np.bincount(self._words.numbers, minlength=size)
@@ -164,28 +162,22 @@ class Phraser:
         """The words of a clue that stay, in their order, and those left out: mostly the rarest."""
         if clue.role == CONTEXT:
             return list(clue.words), []
-        most = int(getattr(dial, clue.role))
+        limit = int(getattr(dial, clue.role))
         distinct = list({word.folded: word for word in clue.words}.values())
-        if len(distinct) <= most:
+        if len(distinct) <= limit:
             return distinct, []
         words = [word.folded for word in distinct]
-        chosen = set(self._topical_words(clue, words, most) if dial.topical else self._common_words(words, most))
+        if dial.topical:
+            closeness = self._near.closeness(words, clue.chunk, self._evidence.chunks[clue.chunk].content)
+            chosen = {words[i] for i in sorted(range(len(words)), key=lambda i: -closeness[i])[:limit]}
+        else:  # a sample without replacement, of weights that fall with a word's rarity
+            chosen = set()
+            for _ in range(limit):
+                weights = [1.0 / (1.0 + self._evidence.idf(word)) for word in words]
+                chosen.add(words.pop(self._rng.choices(range(len(words)), weights)[0]))
         return [word for word in distinct if word.folded in chosen], [
             word for word in distinct if word.folded not in chosen
         ]
-
-    def _topical_words(self, clue: Clue, words: Sequence[str], most: int) -> list[str]:
-        closeness = self._near.closeness(words, clue.chunk, self._evidence.chunks[clue.chunk].content)
-        order = sorted(range(len(words)), key=lambda place: -closeness[place])
-        return [words[place] for place in order[:most]]
-
-    def _common_words(self, words: Sequence[str], most: int) -> list[str]:
-        """A sample without replacement, of weights that fall with a word's rarity."""
-        left, drawn = list(words), []
-        for _ in range(most):
-            weights = [1.0 / (1.0 + self._evidence.idf(word)) for word in left]
-            drawn.append(left.pop(self._rng.choices(range(len(left)), weights)[0]))
-        return drawn
 
     def _replacements(
         self, words: Sequence[Token], share: float, hidden: frozenset[str]

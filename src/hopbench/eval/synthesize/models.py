@@ -1,4 +1,4 @@
-"""Questions written by a language model from paths, and by RAGAS's test-set generator.
+"""Have questions written by a language model from paths, or by RAGAS's test-set generator.
 
 Every call goes through the gate: cached, charged, within the budget. A question that the model could not write, or that
 a filter drops, is counted with its reason.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 import random
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -21,11 +22,10 @@ from hopbench.eval.answering.judge.sample import LIMITS, model_asker
 from hopbench.eval.gold import Gold
 from hopbench.eval.metrics.containment import contains_answer, match_tokens
 from hopbench.eval.metrics.ragas_context import import_untracked
-from hopbench.eval.synthesize._difficulty import Searched, searched
 from hopbench.eval.synthesize._drafts import Draft
 from hopbench.eval.synthesize._evidence import Evidence
 from hopbench.eval.synthesize._wording import Wording
-from hopbench.eval.synthesize.generate import Made
+from hopbench.eval.synthesize.generate import Made, Searched, searched
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.embedding.base import Embedder
 from hopbench.retrieval.llm import LLM, Call, ask, calling
@@ -61,6 +61,7 @@ _ANSWER = {
     "additionalProperties": False,
 }
 PURPOSE = "synthesize:ragas"
+_HOP_MARK = re.compile(r"\A\s*<[^>]*-hop>")
 CALLS_PER_CHUNK = 4  # summary, filter, themes, names
 CALLS_PER_QUESTION = 3  # its share of personas, themes matched to them, the question itself
 
@@ -83,27 +84,38 @@ def worded(llm: LLM, made: Made, evidence: Evidence) -> Made:
     """Reword questions by the model; drop those that need no evidence or only one passage."""
     dropped = Counter(made.dropped)
     written = _written(llm, made.questions, evidence, dropped)
-    for name, contexts in _without_evidence(evidence):
-        written = _unanswered(llm, written, name, contexts, dropped)
-    found = searched(evidence.index, written)
-    return Made(list(found), dict(dropped))
+    written = _unanswered(llm, written, "the model knows it without any passage", lambda draft: [""], dropped)
+
+    def passages(draft: Draft) -> list[str]:
+        return [evidence.chunks[chunk].content for chunk in draft.gold]
+
+    written = _unanswered(llm, written, "one passage answers it", passages, dropped)
+    return Made(searched(evidence.index, written), dict(dropped))
 
 
 def _written(llm: LLM, questions: Sequence[Searched], evidence: Evidence, dropped: Counter[str]) -> list[Wording]:
     form = wire_schema(_QUESTION, llm.endpoint.base_url)
     calls = [
-        _call("synthesize:write", prompt(each.wording.draft, evidence), form, WRITE_TOKENS, str(number))
+        Call(
+            "synthesize:write",
+            prompt(each.wording.draft, evidence),
+            form,
+            WRITE_TOKENS,
+            sample=str(number),
+            version=PROMPT_VERSION,
+        )
         for number, each in enumerate(questions)
     ]
     result = []
     for each, reply in zip(questions, ask(llm, calls), strict=True):
-        reason = reply.failure and f"the model failed: {reply.failure.partition(':')[0]}"
-        if reason is None:
-            reason = refused(reply.value, each.wording.draft, evidence)
+        draft = each.wording.draft
+        if reply.failure:
+            reason: str | None = f"the model failed: {reply.failure.partition(':')[0]}"
+        else:
+            reason = refused(reply.value, draft, evidence)
         if reason is not None:
             dropped[reason] += 1
             continue
-        draft = each.wording.draft
         draft = draft if draft.answer else replace(draft, answer=" ".join(reply.value["answer"].split()))
         result.append(replace(each.wording, draft=draft, text=" ".join(reply.value["question"].split())))
     return result
@@ -114,66 +126,40 @@ def refused(value: Mapping[str, Any], draft: Draft, evidence: Evidence) -> str |
     said = tuple(word.folded for word in tokens(value["question"]))
     if len(said) < 3:
         return "the model wrote no question"
-    names = [name for step in draft.steps for name in evidence.linker.names_of(_entity(step.entity, evidence))]
-    if any(_holds(said, name) for name in names):
+    entities = evidence.corpus.graph.entities
+    names = (tuple(name) for step in draft.steps for name in evidence.linker.names_of(entities[step.entity]))
+    if any(said[start : start + len(name)] == name for name in names for start in range(len(said))):
         return "the model named the bridge"
     if draft.answer and draft.type != "comparison" and contains_answer(value["question"], [match_tokens(draft.answer)]):
         return "the model named the answer"
     return None
 
 
-def _entity(number: int, evidence: Evidence) -> str:
-    return evidence.corpus.graph.entities[number]
-
-
-def _holds(said: Sequence[str], name: Sequence[str]) -> bool:
-    """Whether the words of a name stand in a row."""
-    return any(tuple(said[start : start + len(name)]) == tuple(name) for start in range(len(said) - len(name) + 1))
-
-
-def _without_evidence(evidence: Evidence) -> list[tuple[str, Any]]:
-    """The filters: what a model must not be able to answer from, as functions of a draft that give contexts."""
-    return [
-        ("the model knows it without any passage", lambda draft: [""]),
-        ("one passage answers it", lambda draft: [evidence.chunks[chunk].content for chunk in draft.gold]),
-    ]
-
-
 def _unanswered(
-    llm: LLM, written: Sequence[Wording], reason: str, contexts: Any, dropped: Counter[str]
+    llm: LLM,
+    written: Sequence[Wording],
+    reason: str,
+    contexts: Callable[[Draft], Sequence[str]],
+    dropped: Counter[str],
 ) -> list[Wording]:
-    """The wordings that the model cannot answer from any one of the contexts; a call that failed answers nothing."""
     form = wire_schema(_ANSWER, llm.endpoint.base_url)
-    asked = [
-        (number, context)
-        for number, wording in enumerate(written)
-        if wording.draft.answer
-        for context in contexts(wording.draft)
-    ]
-    calls = [
-        _call("synthesize:check", _check(written[number].text, context), form, ANSWER_TOKENS, f"{number}-{place}")
-        for place, (number, context) in enumerate(asked)
-    ]
+    rows: list[int] = []
+    calls: list[Call] = []
+    for number, wording in enumerate(written):
+        for context in contexts(wording.draft) if wording.draft.answer else ():
+            shown = f"Passage: {context}\n\nQuestion: {wording.text}" if context else f"Question: {wording.text}"
+            messages = [{"role": "system", "content": ANSWER}, {"role": "user", "content": shown}]
+            sample = f"{number}-{len(calls)}"
+            calls.append(Call("synthesize:check", messages, form, ANSWER_TOKENS, sample=sample, version=PROMPT_VERSION))
+            rows.append(number)
     answered = {
         number
-        for (number, _), reply in zip(asked, ask(llm, calls), strict=True)
-        if reply.failure is None and _right(reply.value["answer"], written[number].draft.answer)
+        for number, reply in zip(rows, ask(llm, calls), strict=True)
+        if reply.failure is None
+        and contains_answer(reply.value["answer"], [match_tokens(written[number].draft.answer)])
     }
     dropped[reason] += len(answered)
     return [wording for number, wording in enumerate(written) if number not in answered]
-
-
-def _check(question: str, context: str) -> list[dict[str, str]]:
-    shown = f"Passage: {context}\n\nQuestion: {question}" if context else f"Question: {question}"
-    return [{"role": "system", "content": ANSWER}, {"role": "user", "content": shown}]
-
-
-def _right(given: str, answer: str) -> bool:
-    return contains_answer(given, [match_tokens(answer)])
-
-
-def _call(purpose: str, messages: Any, form: Mapping[str, Any], limit: int, sample: str) -> Call:
-    return Call(purpose, messages, form, limit, sample=sample, version=PROMPT_VERSION)
 
 
 def ragas_questions(
@@ -181,61 +167,46 @@ def ragas_questions(
 ) -> tuple[list[BenchmarkQuestion], Mapping[str, int]]:
     """Let RAGAS ask about the evidence of `drafts`; return the questions, and how many were left out and why.
 
-    Types are RAGAS's own synthesizers; gold passages are those whose text its reference contexts are. Raises
-    IncompleteError where RAGAS ends without questions; finished calls are in the cache.
+    Types are RAGAS's own synthesizers; gold passages are those whose text its reference contexts are.
     """
     rows = dict.fromkeys(chunk for each in drafts for chunk in each.wording.draft.gold)
     chunks = [evidence.chunks[row] for row in rows]
     import_untracked()
-    with calling(purpose=PURPOSE, version=f"seed {seed}"), _quiet(), _seeded(seed):
+    from ragas.testset import TestsetGenerator
+
+    with calling(purpose=PURPOSE, version=f"seed {seed}"), _seeded_and_quiet(seed):
         try:
-            samples = _generated(llm, embedder, chunks, count)
+            model, embeddings = ragas_llm(model_asker(llm, LIMITS["full"])), ragas_embeddings(embedder)
+            model.is_async = embeddings.is_async = True
+            generator = TestsetGenerator(llm=model, embedding_model=embeddings)
+            contents, transforms = [chunk.content for chunk in chunks], _transforms(model, embeddings)
+            samples = generator.generate_with_chunks(contents, count, transforms, raise_exceptions=False).samples
         except Exception as error:  # RAGAS raises whatever its parts do
             raise IncompleteError(
                 f"--by ragas: RAGAS's generator ended with {type(error).__name__}: {error}. Finished calls are kept: "
                 "try again, with a stronger model, or leave --by out"
             ) from error
-    return _questions(samples, chunks, count)
+    return _questions(list(samples), chunks, count)
 
 
 @contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """RAGAS draws from the generators of `random` and NumPy that the whole process shares: they go on as before."""
-    states = random.getstate(), np.random.get_state()
+def _seeded_and_quiet(seed: int) -> Iterator[None]:
+    """Seed the generators of `random` and NumPy, from which RAGAS draws, and silence its bars and hints for a while."""
+    from ragas import utils
+
+    logger, bar = logging.getLogger("ragas"), utils.tqdm
+    level, states = logger.level, (random.getstate(), np.random.get_state())
+    utils.tqdm = lambda **given: bar(**{**given, "disable": True})
+    logger.setLevel(logging.ERROR)
     random.seed(seed)
     np.random.seed(seed)
     try:
         yield
     finally:
-        random.setstate(states[0])
-        np.random.set_state(states[1])
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """No bars beside HopBench's own progress, no line for each passage too short for a summary; errors are shown."""
-    from ragas import utils
-
-    logger, bar = logging.getLogger("ragas"), utils.tqdm
-    level = logger.level
-    utils.tqdm = lambda **given: bar(**{**given, "disable": True})
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
         utils.tqdm = bar
         logger.setLevel(level)
-
-
-def _generated(llm: LLM, embedder: Embedder, chunks: Sequence[Chunk], count: int) -> list[Any]:
-    from ragas.testset import TestsetGenerator
-
-    model, embeddings = ragas_llm(model_asker(llm, LIMITS["full"])), ragas_embeddings(embedder)
-    model.is_async = embeddings.is_async = True
-    generator = TestsetGenerator(llm=model, embedding_model=embeddings)
-    contents = [chunk.content for chunk in chunks]
-    made = generator.generate_with_chunks(contents, count, _transforms(model, embeddings), raise_exceptions=False)
-    return list(made.samples)
+        random.setstate(states[0])
+        np.random.set_state(states[1])
 
 
 def _transforms(model: Any, embeddings: Any) -> list[Any]:
@@ -264,14 +235,14 @@ def _transforms(model: Any, embeddings: Any) -> list[Any]:
 def _questions(
     samples: Sequence[Any], chunks: Sequence[Chunk], count: int
 ) -> tuple[list[BenchmarkQuestion], Mapping[str, int]]:
-    """The samples with a question and known contexts, each question once."""
     by_content = {chunk.content.strip(): chunk.passage_id for chunk in chunks}
     dropped: Counter[str] = Counter()
     found: dict[str, BenchmarkQuestion] = {}
     for sample in samples:
         asked = sample.eval_sample
         text = " ".join((asked.user_input or "").split())
-        contexts = [_content(context) for context in asked.reference_contexts or ()]
+        # RAGAS puts the mark <1-hop> before a context.
+        contexts = [_HOP_MARK.sub("", context).strip() for context in asked.reference_contexts or ()]
         gold = Gold(by_content[context] for context in contexts if context in by_content)
         if not text or text in found or not gold:
             dropped["no question, a repeated one, or one without a passage"] += 1
@@ -281,9 +252,3 @@ def _questions(
             f"s{len(found):05}", text, sample.synthesizer_name, answer or None, (), gold, {"by": "ragas"}
         )
     return list(found.values())[:count], dropped
-
-
-def _content(context: str) -> str:
-    """A reference context without the mark `<1-hop>` that RAGAS puts before it."""
-    mark, _, rest = context.strip().partition(">")
-    return rest.strip() if mark.startswith("<") and mark.endswith("-hop") else context.strip()

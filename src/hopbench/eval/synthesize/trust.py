@@ -16,7 +16,7 @@ from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.errors import InputError
-from hopbench.retrieval.types import Counters, Ranking
+from hopbench.retrieval.types import Counters
 
 DEPTH = 10
 Floats = npt.NDArray[np.float64]
@@ -34,15 +34,12 @@ def measured(
     values = {}
     for label, strategy in strategies.items():
         begin(label)
-        ranked = [each for part in parts for each in rank_batch(strategy, part, Counters())]
-        found = (gold[each.question_id].complete_in(_first_ten(each, index)) for each in ranked)
-        values[label] = np.fromiter(found, float, len(questions))
+        complete = []
+        for ranking in (each for part in parts for each in rank_batch(strategy, part, Counters())):
+            passages = dict.fromkeys(index.passage_of[hit.chunk_id] for hit in ranking.hits)
+            complete.append(gold[ranking.question_id].complete_in(frozenset(islice(passages, DEPTH))))
+        values[label] = np.array(complete, float)
     return values
-
-
-def _first_ten(ranking: Ranking, index: Index) -> frozenset[str]:
-    passages = dict.fromkeys(index.passage_of[hit.chunk_id] for hit in ranking.hits)
-    return frozenset(islice(passages, DEPTH))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +62,7 @@ class Agreement:
 
 
 def agreement(real: Mapping[str, Floats], synthetic: Mapping[str, Floats]) -> Agreement:
-    """Compare the all_gold@10 of the same labels, each (questions,), on real and on synthetic questions.
-
-    Raises InputError for fewer than two labels, or labels that only one of the two has.
-    """
+    """Compare the all_gold@10 of the same labels, each (questions,), on real and on synthetic questions."""
     from scipy.stats import kendalltau
 
     if set(real) != set(synthetic) or len(real) < 2:

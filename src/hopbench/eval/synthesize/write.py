@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.benchmarks.beir import write_benchmark
-from hopbench.eval.benchmarks.card import read_card
+from hopbench.eval.benchmarks.beir import json_lines, read_card, write_benchmark
 from hopbench.eval.files import write_atomically
 from hopbench.eval.gold import Gold
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, Role
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
-    from hopbench.eval.synthesize._difficulty import Searched
     from hopbench.eval.synthesize._evidence import Evidence
+    from hopbench.eval.synthesize.generate import Searched
 
 FIELD = "synthetic"
 STATEMENT = (
@@ -106,8 +105,13 @@ def statements_of(folder: Path | None) -> list[str]:
 
 def benchmark_of(corpus: Benchmark, evidence: Evidence, made: Sequence[Searched], role: Role = "report") -> Benchmark:
     """Make the benchmark: the corpus with the questions, named s00000 and so on."""
-    asked = tuple(_question(number, each, evidence) for number, each in enumerate(made))
-    return Benchmark(synthetic_name(corpus), corpus.passages, asked, role)
+    questions = []
+    for number, each in enumerate(made):
+        draft = each.wording.draft
+        gold = Gold(evidence.chunks[chunk].passage_id for chunk in draft.gold)
+        text = each.wording.text
+        questions.append(BenchmarkQuestion(f"s{number:05}", text, draft.type, draft.answer or None, (), gold))
+    return Benchmark(synthetic_name(corpus), corpus.passages, tuple(questions), role)
 
 
 def synthetic_name(corpus: Benchmark) -> str:
@@ -115,23 +119,13 @@ def synthetic_name(corpus: Benchmark) -> str:
     return f"{corpus.name}-synthetic"
 
 
-def _question(number: int, each: Searched, evidence: Evidence) -> BenchmarkQuestion:
-    draft = each.wording.draft
-    gold = Gold(evidence.chunks[chunk].passage_id for chunk in draft.gold)
-    return BenchmarkQuestion(f"s{number:05}", each.wording.text, draft.type, draft.answer or None, (), gold)
-
-
 def write_synthetic(
     folder: Path, benchmark: Benchmark, provenances: Sequence[Mapping[str, Any]], origin: Origin
 ) -> None:
-    """Write corpus, questions, qrels, provenance (a row per question) and card.
-
-    Raises InputError where the folder holds something.
-    """
+    """Write corpus, questions, qrels, provenance (a row per question) and card."""
     write_benchmark(benchmark, folder)
     rows = ({"_id": question.id, **row} for question, row in zip(benchmark.questions, provenances, strict=True))
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    write_atomically(folder / PROVENANCE, lines.encode())
+    write_atomically(folder / PROVENANCE, json_lines(rows))
     counts = Counter(question.type for question in benchmark.questions)
     text = card(folder.resolve().name, len(benchmark.passages), counts, origin)
     write_atomically(folder / "README.md", text.encode())
@@ -168,5 +162,5 @@ def provenance(each: Searched, evidence: Evidence) -> dict[str, Any]:
         "quoted": list(wording.quoted),
         "replaced": [list(pair) for pair in wording.replaced],
         "left_out": list(wording.left_out),
-        "found_by": {"bm25": LEVELS[each.found.bm25], "vector": LEVELS[each.found.vector]},
+        "found_by": {"bm25": LEVELS[each.found[0]], "vector": LEVELS[each.found[1]]},
     }

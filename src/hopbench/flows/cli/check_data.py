@@ -18,7 +18,7 @@ from hopbench.flows.settings.setting import DATA, OUTPUT
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hopbench.eval.data_check.check import Checked, MetricUse
+    from hopbench.eval.data_check.check import Checked, Use
     from hopbench.flows.cli.output import Grid
 
 MAX_FAULTS = 20
@@ -65,11 +65,11 @@ def _findings(checked: Checked) -> Grid:
     return rows
 
 
-def _metrics(uses: Sequence[MetricUse], questions: int) -> Grid:
+def _metrics(uses: Sequence[Use], questions: int) -> Grid:
     """Metrics with the same needs share a row."""
     together: dict[tuple[tuple[str, ...], int], list[str]] = {}
     for use in uses:
-        together.setdefault((use.needs, use.questions), []).append(use.name)
+        together.setdefault((use.needs, use.available), []).append(use.name)
     rows = table("metrics", "need", "here", fold=("metrics", "need"))
     for (needs, count), names in together.items():
         here = f"{count:,} of {questions:,} questions" if count else f"no question has {needs[0]}"
@@ -80,8 +80,8 @@ def _metrics(uses: Sequence[MetricUse], questions: int) -> Grid:
 def _commands(checked: Checked) -> Grid:
     rows = table("commands", "need", "here", fold=("here",))
     for use in checked.commands:
-        answer = "yes" if use.works else "no"
-        add_row(rows, use.command, use.needs, f"{answer}; {use.note}" if use.note and use.works else answer)
+        answer = "yes" if use.available else "no"
+        add_row(rows, use.name, ", ".join(use.needs), f"{answer}; {use.note}" if use.note and use.available else answer)
     return rows
 
 
@@ -107,8 +107,8 @@ def check_data_command(
     **flags: Any,
 ) -> None:
     """Check a data set: what it holds and lacks, mistakes in it, and which metrics and commands work on it."""
+    from hopbench.eval.benchmarks.beir import set_role as set_role_of
     from hopbench.eval.benchmarks.beir import write_benchmark
-    from hopbench.eval.benchmarks.card import set_role as set_role_of
     from hopbench.eval.data_check import check_data
     from hopbench.flows.cli.output import print_json
     from hopbench.flows.settings.home import Home
@@ -133,7 +133,7 @@ def check_data_command(
 
 
 def _with_role(dataset: str, role: str) -> Path:
-    from hopbench.eval.benchmarks.card import set_role
+    from hopbench.eval.benchmarks.beir import set_role
     from hopbench.eval.benchmarks.loader import shipped_folders
     from hopbench.retrieval.support.errors import InputError
 

@@ -1,3 +1,3 @@
-from hopbench.eval.benchmarks.documents.corpus import ENDINGS, DocumentCorpus, holds_documents, read_documents
+from hopbench.eval.benchmarks.documents.corpus import READERS, DocumentCorpus, holds_documents, read_documents
 
-__all__ = ["ENDINGS", "DocumentCorpus", "holds_documents", "read_documents"]
+__all__ = ["READERS", "DocumentCorpus", "holds_documents", "read_documents"]

@@ -1,15 +1,26 @@
-"""What a reader makes of one file, title and sections, and the bytes of a text file as a string."""
+"""The record that a reader makes of one file; decoding of text files; cutting of documents into passages.
+
+Passages have stable ids. They are cut by heading or page, then by length at paragraphs, sentences, words.
+"""
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import zip_longest
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import PurePosixPath
 
 from hopbench.eval.types import Omission
-from hopbench.retrieval.types import Link
+from hopbench.retrieval.context import Budget
+from hopbench.retrieval.corpus import packed, spaced_sentences
+from hopbench.retrieval.text import shortened
+from hopbench.retrieval.text.model_tokens import count_tokens
+from hopbench.retrieval.types import Link, Passage, Source
 
 PlacedLink = tuple[int, Link]
 """How many characters stand before a link, white space not counted, and the link."""
@@ -40,70 +51,19 @@ class Document:
     """A file's content.
 
     `title` is empty where the file names none; `remarks` say what of it could not be read, `omissions` what is left
-    out on purpose.
+    out on purpose; `encoding` is that of a text which is not UTF-8.
     """
 
     title: str
     sections: Sequence[Section]
     remarks: tuple[str, ...] = ()
     omissions: tuple[Omission, ...] = ()
+    encoding: str = ""
 
 
 def size(text: str) -> int:
-    """The characters of a text, white space not counted: cutting and joining lines does not change it."""
+    """Count the characters of a text but for white space: cutting and joining lines does not change the count."""
     return len("".join(text.split()))
-
-
-class Outline:
-    """Collects headings and paragraphs in reading order and returns the sections that they make."""
-
-    def __init__(self) -> None:
-        self._path: list[tuple[int, str]] = []
-        self._anchor = ""
-        self._paragraphs: list[str] = []
-        self._links: list[PlacedLink] = []
-        self._sections: list[Section] = []
-        self._size = 0
-
-    def heading(self, level: int, text: str, anchor: str = "", links: Sequence[PlacedLink] = ()) -> None:
-        """Begin a section; `level` is 1 for the outermost. A heading without text changes nothing."""
-        words = " ".join(text.split())
-        if not words:
-            return
-        self._close()
-        self._path = [(above, heading) for above, heading in self._path if above < level]
-        self._path.append((level, words))
-        self._anchor, self._links = anchor, [(0, link) for _, link in links]
-
-    def paragraph(self, text: str, links: Sequence[PlacedLink] = ()) -> None:
-        """Add a paragraph, as it is, to the section that is open."""
-        if text.strip():
-            self._paragraphs.append(text)
-            self._links += [(self._size + before, link) for before, link in links]
-            self._size += size(text)
-
-    def sections(self) -> list[Section]:
-        """All sections but those that hold only deeper headings, whose links go to the first section below."""
-        self._close()
-        found: list[Section] = []
-        carried: tuple[PlacedLink, ...] = ()
-        for section, after in zip_longest(self._sections, self._sections[1:]):
-            if not section.paragraphs and after is not None and _above(section, after):
-                carried += section.links
-            else:
-                found.append(replace(section, links=carried + section.links) if carried else section)
-                carried = ()
-        return found
-
-    def _close(self) -> None:
-        if self._path or self._paragraphs:
-            headings = tuple(text for _, text in self._path)
-            self._sections.append(Section(headings, tuple(self._paragraphs), None, self._anchor, tuple(self._links)))
-        self._paragraphs, self._links, self._size = [], [], 0
-
-
-def _above(section: Section, other: Section) -> bool:
-    return other.headings[: len(section.headings)] == section.headings and other.headings != section.headings
 
 
 _BYTE_ORDER_MARKS = (  # UTF-32's begins as UTF-16's does
@@ -119,15 +79,11 @@ SAVE_AS_UTF8 = "save it as UTF-8"
 
 
 def decode(content: bytes, declared: str = "") -> tuple[str, str]:
-    """The text, and the encoding in which it was read where that is not UTF-8 (else empty).
+    """Return the text, and the encoding in which it was read where that is not UTF-8 (else empty).
 
     A byte order mark decides, then UTF-8 where the bytes are valid, then the encoding that the file declares, then a
-    guess by charset-normalizer.
-
-    Raises
-    ------
-    UnreadableError
-        For bytes that are no text, or are not valid in the encoding that their mark names.
+    guess by charset-normalizer. Raises UnreadableError for bytes that are no text, or are not valid in the encoding
+    that their mark names.
     """
     encoding = next((name for mark, name in _BYTE_ORDER_MARKS if content.startswith(mark)), "")
     if encoding:
@@ -137,19 +93,11 @@ def decode(content: bytes, declared: str = "") -> tuple[str, str]:
             raise UnreadableError(
                 f"is not valid {encoding} at byte {error.start:,}, though it begins as such: {SAVE_AS_UTF8}"
             ) from error
-    try:
+    with suppress(UnicodeDecodeError):
         return _readable(content.decode()), ""
-    except UnicodeDecodeError:
-        pass
-    return _guessed(content, declared)
-
-
-def _guessed(content: bytes, declared: str) -> tuple[str, str]:
     if declared:
-        try:
+        with suppress(LookupError, ValueError):  # what is declared wrongly is guessed as if nothing were declared
             return _readable(content.decode(declared)), declared
-        except (LookupError, UnicodeDecodeError, ValueError):
-            pass  # what is declared wrongly is guessed as if nothing were declared
     if b"\0" in content[:_GUESS_FROM]:
         raise UnreadableError(_NO_TEXT)
     from charset_normalizer import from_bytes
@@ -175,8 +123,110 @@ _NO_TEXT = "is binary, not text: give it the ending of what it is, or move it ou
 
 
 def _readable(text: str) -> str:
-    """The text without control characters; refused where so many stand in it that it is none."""
     marks = len(_CONTROL.findall(text))
     if "\0" in text or marks * 20 > len(text):
         raise UnreadableError(_NO_TEXT)
     return _CONTROL.sub(" ", text) if marks else text
+
+
+_SLUG_LIMIT = 100
+_TITLE_LIMIT = 200
+PASSAGE_TOKENS = Budget().tokens // Budget().chunks
+"""Tokens of the longest passage (`count_tokens`), 300: as many as fit a reader's budget five times."""
+_NOT_SLUG = re.compile(r"[^\w\- ]")
+_BRACKETS = re.compile(r"[()]")
+
+
+def passages_of(document: Document, path: str, max_tokens: int = PASSAGE_TOKENS) -> Iterator[Passage]:
+    """Yield the passages of a document in reading order, none over `max_tokens`.
+
+    `path` is the document's path in its folder: it begins every id, is the `document_id`, and its last part the
+    `document_name`. A passage that is the second part of a section has `&part=2` after the section's id.
+    """
+    name = PurePosixPath(path)
+    title = " ".join(document.title.split()) or name.stem
+    used = Counter[str]()
+    shown = set[tuple[str, ...]]()
+    for section in document.sections:
+        first, named = _section_id(section, title, path, used), passage_title(section, title)
+        unshown = _unshown(section, title, named, shown)
+        parts = list(_parts([*unshown, *section.paragraphs], max_tokens)) or [""]
+        links: list[list[Link]] = [[] for _ in parts]
+        before, ends = sum(map(size, unshown)), list(accumulate(map(size, parts)))[:-1] if section.links else []
+        for place, link in section.links:
+            links[bisect_right(ends, before + place)].append(link)
+        for index, (text, own) in enumerate(zip(parts, links, strict=True)):
+            part = f"{'&' if '#' in first else '#'}part={index + 1}" if index else ""
+            yield Passage(first + part, named, text, Source(section.page, path, name.name), tuple(own))
+
+
+def _section_id(section: Section, title: str, document: str, used: Counter[str]) -> str:
+    """The id of a section's first part; `used` counts the slugs of the document.
+
+    `guide.md` is the text up to the first heading, or under the heading that is the title; `guide.md#install` is a
+    section, named by its own id, else as GitHub names it; `manual.pdf#page=3` is a page.
+    """
+    if section.page is not None:
+        return f"{document}#page={section.page}"
+    if not section.headings or (section.headings == (title,) and not used[""]):
+        used[""] += 1
+        if used[""] == 1:
+            return document
+        slug = "text"
+    elif section.anchor:  # without the marks by which pages and parts are named
+        slug = section.anchor[:_SLUG_LIMIT].replace("&", "-").replace("=", "-")
+    else:
+        plain = _NOT_SLUG.sub("", section.headings[-1].lower()).strip()
+        slug = plain.replace(" ", "-")[:_SLUG_LIMIT] or "section"
+    while True:
+        number = used[slug]
+        used[slug] += 1
+        numbered = f"{slug}-{number}" if number else slug
+        if not number or not used[numbered]:
+            used[numbered] += bool(number)
+            return f"{document}#{numbered}"
+
+
+def passage_title(section: Section, title: str) -> str:
+    """Name a section's passages as `Install (Server guide)`: its heading, and those above it as the qualifier.
+
+    Entities are named by titles without their qualifier, and BM25 and embedders read both.
+    """
+    above = [title, *(heading for heading in section.headings[:-1] if heading != title)]
+    own = section.headings[-1] if section.headings else title
+    if own == title:
+        return shortened(title, _TITLE_LIMIT)
+    qualifier = _BRACKETS.sub(" ", ": ".join(above))
+    return f"{shortened(own, _TITLE_LIMIT)} ({shortened(qualifier, _TITLE_LIMIT)})"
+
+
+def _unshown(section: Section, title: str, named: str, shown: set[tuple[str, ...]]) -> list[str]:
+    """The document's title and the headings that the titles of its passages have only shortened so far."""
+    found = []
+    for depth, heading in enumerate((title, *section.headings)):
+        path = (title, *section.headings[:depth])
+        own = section.page is None and depth == len(section.headings) > 0
+        if (own or path not in shown) and _bare(heading) not in _bare(named) and heading not in found:
+            found.append(heading)
+        shown.add(path)
+    return found
+
+
+def _bare(text: str) -> str:
+    return " ".join(_BRACKETS.sub(" ", text).split())
+
+
+def _parts(paragraphs: Sequence[str], max_tokens: int) -> Iterator[str]:
+    """Pack paragraphs as long as they fit; of one that is too long its lines if it is code, else its sentences."""
+
+    def units() -> Iterator[str]:
+        for paragraph in paragraphs:
+            if count_tokens(paragraph) <= max_tokens:
+                yield f"\n{paragraph}"
+            elif "\n" in paragraph:
+                yield from (f"\n{line}" for line in paragraph.split("\n"))
+            else:
+                yield "\n"
+                yield from spaced_sentences(paragraph)
+
+    return packed(units(), max_tokens)

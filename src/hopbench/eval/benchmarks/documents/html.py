@@ -1,34 +1,39 @@
-"""HTML, read event by event with Python's own parser: no tree is built, so that nesting costs nothing."""
+"""Read HTML event by event with Python's own parser: no tree is built, so that nesting costs nothing."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html.parser import HTMLParser
-from itertools import compress
 
-from hopbench.eval.benchmarks.documents.document import Document, Outline, Section, UnreadableError, decode
-from hopbench.eval.benchmarks.documents.markup import Block, Event, Page
+from hopbench.eval.benchmarks.documents.document import Document, UnreadableError
+from hopbench.eval.benchmarks.documents.markup import Event, Page, outline
 
 _NONE: Mapping[str, str] = {}
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 
 
-def decode_html(content: bytes) -> tuple[str, str]:
-    """As `decode`, with the encoding that a `<meta charset>` in the first 4 KiB declares."""
+def declared_encoding(content: bytes) -> str:
+    """Return the encoding that a `<meta charset>` in the first 4 KiB declares; empty without one."""
     found = _CHARSET.search(content[:4096])
-    return decode(content, found[1].decode("ascii", errors="replace") if found else "")
+    return found[1].decode("ascii", errors="replace") if found else ""
 
 
 def read_html(text: str) -> Document:
-    """The sections of `<main>`, else of the only `<article>`, else of the whole page, by heading.
+    """Read the sections of `<main>`, else of the only `<article>`, else of the whole page, by heading.
 
     The title is the first heading of level 1, else `<title>`, else the first heading.
     """
     page = Page(html_events(text))
-    content, others = _content(page.blocks)
-    for block in others:
-        page.leave_out("text outside the main content", block.text)
+    blocks = page.blocks
+    in_main = any(block.in_main for block in blocks)
+    one_article = len({block.article for block in blocks if block.article}) == 1
+    content = []
+    for block in blocks:
+        if block.in_main if in_main else block.article or not one_article:
+            content.append(block)
+        else:
+            page.leave_out("text outside the main content", block.text)
     headings = [block for block in content if block.level]
     top = next((block.text for block in headings if block.level == 1), "")
     if top and page.title not in ("", top):
@@ -37,29 +42,8 @@ def read_html(text: str) -> Document:
     return Document(title, outline(content), omissions=page.omissions)
 
 
-def _content(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
-    """The blocks of the main content, and the others."""
-    belongs = [block.in_main for block in blocks]
-    if not any(belongs) and len({block.article for block in blocks if block.article}) == 1:
-        belongs = [block.article > 0 for block in blocks]
-    if not any(belongs):
-        return list(blocks), []
-    return list(compress(blocks, belongs)), [block for block, own in zip(blocks, belongs, strict=True) if not own]
-
-
-def outline(blocks: Sequence[Block]) -> list[Section]:
-    """The sections that blocks make."""
-    made = Outline()
-    for block in blocks:
-        if block.level:
-            made.heading(block.level, block.text, block.anchor, block.links)
-        else:
-            made.paragraph(block.text, block.links)
-    return made.sections()
-
-
 def html_events(markup: str) -> list[Event]:
-    """The tags, texts and comments of a page, or of a piece of HTML inside a Markdown file."""
+    """List the tags, texts and comments of a page, or of a piece of HTML inside a Markdown file."""
     parser = _Parser()
     try:
         parser.feed(_closed(markup))
@@ -70,46 +54,36 @@ def html_events(markup: str) -> list[Event]:
 
 
 class _Parser(HTMLParser):
-    """Collects events."""
-
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.events: list[Event] = []
 
     def updatepos(self, i: int, j: int) -> int:
-        """Skip counting lines, which are not used."""
-        return j
+        return j  # lines are not counted
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note a start tag; of attributes given twice the first counts."""
-        self.events.append(
-            Event("start", tag, {name: value or "" for name, value in reversed(attrs)} if attrs else _NONE)
-        )
+        # Of attributes given twice the first counts.
+        given = {name: value or "" for name, value in reversed(attrs)} if attrs else _NONE
+        self.events.append(Event("start", tag, given))
 
     def handle_endtag(self, tag: str) -> None:
-        """Note an end tag."""
         self.events.append(Event("end", tag))
 
     def handle_data(self, data: str) -> None:
-        """Note text."""
         self.events.append(Event("text", data))
 
     def handle_comment(self, data: str) -> None:
-        """Note a comment."""
         self.events.append(Event("comment", data))
 
-    def handle_pi(self, data: str) -> None:
-        """Note a processing instruction, such as PHP, as a comment."""
-        self.events.append(Event("comment", data))
+    handle_pi = handle_comment  # processing instructions, such as PHP
 
     def unknown_decl(self, data: str) -> None:
-        """Note the text of a CDATA section; other declarations are comments."""
         text = data.removeprefix("CDATA[")
         self.events.append(Event("text" if text != data else "comment", text))
 
 
 def _closed(text: str) -> str:
-    """The text with what is never closed taken as words: the parser would look for each end again and again."""
+    """Take what is never closed as words: the parser would look for each end again and again."""
     before, end, after = text.rpartition("-->")
     text = before + end + after.replace("<!--", "")
     before, end, after = text.rpartition(">")

@@ -1,4 +1,4 @@
-"""Markdown, with or without front matter, read by markdown-it-py (CommonMark and tables)."""
+"""Read Markdown, with or without front matter, by markdown-it-py (CommonMark and tables)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.benchmarks.documents.document import Document, UnreadableError
-from hopbench.eval.benchmarks.documents.html import html_events, outline
-from hopbench.eval.benchmarks.documents.markup import HEADINGS, Event, Page
+from hopbench.eval.benchmarks.documents.html import html_events
+from hopbench.eval.benchmarks.documents.markup import HEADINGS, Event, Page, outline
 from hopbench.retrieval.support.input_files import YamlError, parse_yaml
 
 if TYPE_CHECKING:
@@ -22,54 +22,42 @@ _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n(.*?)^(?:\1|\.\.\.)[ \t]*(
 _BLANK_LINE = re.compile(r"[ \t]*\r?\n")
 
 
-class FrontMatter(NamedTuple):
-    """The title as it is written, the fields' text, the rest of the file, and what keeps the fields from being read."""
+def split_front_matter(text: str) -> tuple[str, str, str, str]:
+    """Split a file into its title as it is written, the fields' text, the rest, and why the fields cannot be read.
 
-    title: str
-    fields: str
-    body: str
-    fault: str = ""
-
-
-def split_front_matter(text: str) -> FrontMatter:
-    """Split a file; what are no named fields stays in the text, with a fault where it is broken YAML or TOML.
-
-    A `---` before a blank line is a rule, as in Pandoc, unless a title stands below it.
+    What are no named fields stays in the text, with the reason where it is broken YAML or TOML. A `---` before a blank
+    line is a rule, as in Pandoc, unless a title stands below it.
     """
     found = _FRONT_MATTER.match(text)
     if not found:
-        return FrontMatter("", "", text)
-    yaml = found[1] == "---"
+        return "", "", text, ""
+    fields, yaml = found[2], found[1] == "---"
     try:
-        facts = parse_yaml(found[2], "front matter") if yaml else tomllib.loads(found[2])
+        facts = parse_yaml(fields, "front matter") if yaml else tomllib.loads(fields)
     except YamlError as error:
-        place = f"line {error.line + 1}" if error.line else "line 1"
-        return FrontMatter("", "", text, f"is not YAML ({error.problem}, {place})")
+        return "", "", text, f"is not YAML ({error.problem}, line {error.line + 1})"
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        return FrontMatter("", "", text, f"is not TOML ({error}, counted from line 2)")
-    if not isinstance(facts, dict) or ("title" not in facts and _BLANK_LINE.match(found[2])):
-        return FrontMatter("", "", text)
+        return "", "", text, f"is not TOML ({error}, counted from line 2)"
+    if not isinstance(facts, dict) or ("title" not in facts and _BLANK_LINE.match(fields)):
+        return "", "", text, ""
     title = facts.get("title")
-    return FrontMatter(_as_written(title, found[2], yaml), found[2], text[found.end() :])
-
-
-def _as_written(title: Any, fields: str, yaml: bool) -> str:
-    """A title that YAML or TOML takes for a number, date or boolean, as the file has it."""
-    if isinstance(title, str):
-        return title
     if title is None or isinstance(title, dict | list):
-        return ""
-    if not yaml:
-        return str(title).lower() if isinstance(title, bool) else str(title)
-    return next((value for key, value in _scalars(fields) if key == "title"), str(title))
+        title = ""
+    elif not isinstance(title, str):  # a number, date or boolean: as the file has it
+        title = (
+            _yaml_title(fields, str(title)) if yaml else str(title).lower() if isinstance(title, bool) else str(title)
+        )
+    return title, fields, text[found.end() :], ""
 
 
-def _scalars(fields: str) -> list[tuple[str, str]]:
-    from yaml import SafeLoader, ScalarNode, compose
+def _yaml_title(fields: str, default: str) -> str:
+    from yaml import MappingNode, SafeLoader, ScalarNode, compose
 
     root = compose(fields, SafeLoader)
-    pairs: list[tuple[Any, Any]] = root.value if root is not None else []
-    return [(key.value, value.value) for key, value in pairs if isinstance(value, ScalarNode)]
+    for key, value in root.value if isinstance(root, MappingNode) else ():
+        if key.value == "title" and isinstance(value, ScalarNode):
+            return str(value.value)
+    return default
 
 
 NESTING_LIMIT = 60  # levels; the parser leaves out what is deeper
@@ -84,22 +72,22 @@ _OWN_TAGS = frozenset({*HEADINGS, "title", "main", "article"})  # of raw HTML: t
 
 
 def read_markdown(text: str) -> Document:
-    """The sections by heading; the title is the front matter's, else the first heading's."""
-    front = split_front_matter(text)
-    source = _Source(front.body)
+    """Read the sections by heading; the title is the front matter's, else the first heading's."""
+    title, fields, body, fault = split_front_matter(text)
+    source = _Source(body)
     page = Page(list(source.events()))
-    if front.fields:
-        page.leave_out("front matter", front.fields)
+    if fields:
+        page.leave_out("front matter", fields)
     for words in source.unused():
         page.leave_out("definitions of links that are not used", words)
     blocks = page.blocks
     first = next((block.text for block in blocks if block.level), "")
-    remarks = (f"its front matter {front.fault} and is read as text: correct it",) if front.fault else ()
-    return Document(front.title if front.title.strip() else first, outline(blocks), remarks, page.omissions)
+    remarks = (f"its front matter {fault} and is read as text: correct it",) if fault else ()
+    return Document(title if title.strip() else first, outline(blocks), remarks, page.omissions)
 
 
 def _parser() -> MarkdownIt:
-    """A parser of blocks that leaves targets of links as they are written, and footnotes in the text."""
+    """Make a parser of blocks that leaves targets of links as they are written, and footnotes in the text."""
     from markdown_it import MarkdownIt
     from markdown_it.rules_block import StateBlock, reference
 
@@ -116,8 +104,6 @@ def _parser() -> MarkdownIt:
 
 
 class _Source:
-    """A Markdown text as events, as if it were the page that it stands for."""
-
     def __init__(self, text: str) -> None:
         self._parser, self._known, self._used = _parser(), dict[str, Any](), set[str]()
         self._tokens = self._parser.parse(text, self._known)
@@ -126,7 +112,6 @@ class _Source:
             raise UnreadableError(f"nests lists or quotes over {NESTING_LIMIT} levels deep: write it flatter")
 
     def events(self) -> Iterator[Event]:
-        """The events in reading order."""
         cells = 0
         row: Token | None = None
         for token, after in zip_longest(self._tokens, self._tokens[1:]):
@@ -137,7 +122,10 @@ class _Source:
             elif token.type == "html_block":
                 yield from _raw(token.content)
             elif token.type == "heading_open" and after is not None:
-                after.content, anchor = _split_attributes(after.content)
+                anchor = ""
+                if attributes := _ATTRIBUTES.search(after.content):
+                    after.content = after.content[: attributes.start()].rstrip()
+                    anchor = next((one[1:] for one in attributes[1].split() if one.startswith("#")), "")
                 yield Event("start", token.tag, {"anchor": anchor})
             elif token.type in ("td_open", "th_open"):
                 cells += 1
@@ -151,7 +139,7 @@ class _Source:
                 yield Event("start" if token.nesting >= 0 else "end", token.tag)
 
     def unused(self) -> list[str]:
-        """The words of the link definitions that no link or image uses."""
+        """List the words of the link definitions that no link or image uses."""
         definitions = self._known.get("references", {}).items()
         again = [one["title"] for one in self._known.get("duplicate_refs", ())]
         return [f"{name} {one['title']}" for name, one in definitions if one["href"] not in self._used] + again
@@ -194,15 +182,6 @@ class _Source:
                     yield Event("start", "a", {"href": str(token.attrs["href"])})
                 case "link_close":
                     yield Event("end", "a")
-
-
-def _split_attributes(heading: str) -> tuple[str, str]:
-    """A heading without its attributes, and the id among them."""
-    found = _ATTRIBUTES.search(heading)
-    if not found:
-        return heading, ""
-    anchor = next((one[1:] for one in found[1].split() if one.startswith("#")), "")
-    return heading[: found.start()].rstrip(), anchor
 
 
 def _alternative(tokens: Sequence[Token]) -> str:

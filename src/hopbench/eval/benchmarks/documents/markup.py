@@ -1,4 +1,4 @@
-"""Events of markup as blocks of text with their links; what a browser does not show is left out and counted."""
+"""Turn events of markup into blocks of text and sections with links; leave out, and count, what no browser shows."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import NamedTuple
 
-from hopbench.eval.benchmarks.documents.document import PlacedLink, size
+from hopbench.eval.benchmarks.documents.document import PlacedLink, Section, size
 from hopbench.eval.types import Omission
 from hopbench.retrieval.types import Link
 
@@ -29,7 +29,7 @@ BLOCKS = frozenset(
     tfoot thead title tr ul""".split()
 ) | frozenset(HEADINGS)
 SPACED = frozenset("button img input label meter optgroup option output progress select textarea".split())
-"""Stand apart from the text beside them, within a line."""
+"""Stand apart from the text around them, within a line."""
 
 VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _SKIPPED = {
@@ -56,9 +56,9 @@ _INLINE_DEPTH = 50  # how many inline elements are looked through for one that a
 
 
 def _kind_left_out(tag: str, attributes: Mapping[str, str]) -> str:
-    """What an element is called among what is left out; empty for one that is shown.
+    """Name an element that is left out; empty for one that is shown.
 
-    `aria-hidden` elements are shown, and `hidden="until-found"` is there for whoever searches the page.
+    `aria-hidden` elements are shown, and `hidden="until-found"` is there for a search in the page.
     """
     if tag in _SKIPPED:
         return _SKIPPED[tag]
@@ -71,7 +71,7 @@ def _kind_left_out(tag: str, attributes: Mapping[str, str]) -> str:
 
 
 def skipped_regions(events: Sequence[Event]) -> dict[int, tuple[str, int]]:
-    """Where an element begins that is left out → its kind, and the event after its end.
+    """Map where an element begins that is left out to its kind and the event after its end.
 
     One that is never closed is no region: its text would reach to the end of the page.
     """
@@ -133,7 +133,7 @@ _BASES = frozenset("km cm mm dm nm µm μm ft in yd mi sec ms kg mol mc px rad s
 
 
 def superscript(before: str, text: str, *, linked: bool) -> str:
-    """The text of a `<sup>` after `before`: ` [1]` for a footnote's mark, `⁶` for an exponent, else as it is.
+    """Write a `<sup>` after `before`: ` [1]` for a footnote's mark, `⁶` for an exponent, else as it is.
 
     A mark is `linked`, or a number after a word or a sentence's end; after a number, a unit (`km²`) or one Latin or
     Greek letter (`x²`) it is an exponent. Other superscripts belong to their word, as in 1st.
@@ -180,22 +180,39 @@ class _OpenLink:
     words: list[str] = field(default_factory=list)
     in_block: int | None = None
 
-    @property
-    def placed(self) -> PlacedLink:
-        return self.before, Link(" ".join("".join(self.words).split()), self.target)
 
-
-class _Mark(NamedTuple):
-    """Where a `<sup>`, or a footnote's mark, begins: its first text and link in the block, its first word in a link."""
-
-    text: int
-    link: int
-    word: int
-    note: bool
+def outline(blocks: Sequence[Block]) -> list[Section]:
+    """Make the sections of blocks; the links of one that holds only deeper headings go to the next."""
+    parts: list[tuple[tuple[str, ...], str, list[str], list[PlacedLink]]] = []
+    path: list[tuple[int, str]] = []
+    count = 0
+    for block in blocks:
+        if block.level:
+            path = [(level, text) for level, text in path if level < block.level] + [(block.level, block.text)]
+            headings = tuple(text for _, text in path)
+            parts.append((headings, block.anchor, [], [(0, link) for _, link in block.links]))
+            count = 0
+            continue
+        if not parts:
+            parts.append(((), "", [], []))
+        _, _, paragraphs, links = parts[-1]
+        paragraphs.append(block.text)
+        links += [(count + before, link) for before, link in block.links]
+        count += size(block.text)
+    sections: list[Section] = []
+    carried: list[PlacedLink] = []
+    for (headings, anchor, paragraphs, links), after in zip_longest(parts, parts[1:]):
+        below = after[0] if after else ()
+        if not paragraphs and below != headings and below[: len(headings)] == headings:
+            carried += links
+        else:
+            sections.append(Section(headings, tuple(paragraphs), None, anchor, (*carried, *links)))
+            carried = []
+    return sections
 
 
 class Page:
-    """The blocks of a page, its `<title>`, and what is left out."""
+    """The blocks of a page with their links, its `<title>`, and what is left out."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.title = ""
@@ -203,7 +220,8 @@ class Page:
         self._texts: list[str] = []
         self._links: list[_OpenLink] = []
         self._link: _OpenLink | None = None
-        self._mark: _Mark | None = None
+        # A `<sup>` or a footnote's mark: its first text and link in the block, its first word in a link, if a note.
+        self._mark: tuple[int, int, int, bool] | None = None
         self._anchor = ""
         self._level = self._main = self._articles = self._open_articles = self._code = 0
         self._size = self._measured = 0  # of the first `_measured` texts
@@ -213,11 +231,16 @@ class Page:
     @property
     def blocks(self) -> list[Block]:
         """The blocks in reading order."""
-        return [block._replace(links=tuple(link.placed for link in links)) for block, links in self._blocks]
+        return [
+            block._replace(
+                links=tuple((link.before, Link(" ".join("".join(link.words).split()), link.target)) for link in links)
+            )
+            for block, links in self._blocks
+        ]
 
     @property
     def omissions(self) -> tuple[Omission, ...]:
-        """What is left out."""
+        """The parts that are left out, by kind."""
         return tuple(Omission(kind, parts, self._words[kind]) for kind, parts in self._parts.items())
 
     def leave_out(self, kind: str, text: str = "") -> None:
@@ -267,18 +290,21 @@ class Page:
                 self._link = _OpenLink(self._measure(), target)
                 self._links.append(self._link)
         elif tag == "img":
-            self._image(attributes.get("alt", ""))
+            if (words := attributes.get("alt", "")).strip():
+                self._add(f" {words} ")
+            else:
+                self.leave_out("images without alternative text")
         if tag in ("sup", "a"):
             note = any(_NOTE.search(attributes.get(name, "")) for name in ("role", "class", "epub:type"))
             if note or tag == "sup":
-                words = len(self._link.words) if self._link else 0
-                self._mark = _Mark(len(self._texts), len(self._links), words, note)
+                count = len(self._link.words) if self._link else 0
+                self._mark = len(self._texts), len(self._links), count, note
 
     def _end(self, tag: str) -> None:
         if tag == "title" and not self.title:
             self.title = self._taken()
-        elif self._mark is not None and (tag == "sup" or (tag == "a" and self._mark.note)):
-            self._end_mark(self._mark)
+        elif self._mark is not None and (tag == "sup" or (tag == "a" and self._mark[3])):
+            self._end_mark(*self._mark)
         if tag == "a" and self._link is not None:
             if self._level and self._link.target.startswith("#"):
                 self._drop_permalink(self._link)
@@ -312,26 +338,19 @@ class Page:
         elif tag in SPACED:
             self._add(" ")
 
-    def _image(self, words: str) -> None:
-        if words.strip():
-            self._add(f" {words} ")
-        else:
-            self.leave_out("images without alternative text")
-
-    def _end_mark(self, begin: _Mark) -> None:
+    def _end_mark(self, first_text: int, first_link: int, first_word: int, note: bool) -> None:
         """Write what stands in a `<sup>` so that it is no part of the word before it."""
-        mark, inside = "".join(self._texts[begin.text :]), len(self._links) > begin.link
+        mark, inside = "".join(self._texts[first_text:]), len(self._links) > first_link
         around = None if inside else self._link
-        linked = (
-            begin.note or inside or (around is not None and not any(map(str.strip, islice(around.words, begin.word))))
-        )
-        written = superscript("".join(self._texts[max(0, begin.text - 3) : begin.text]), mark, linked=linked)
+        begins_link = around is not None and not any(map(str.strip, islice(around.words, first_word)))
+        before = "".join(self._texts[max(0, first_text - 3) : first_text])
+        written = superscript(before, mark, linked=note or inside or begins_link)
         self._measure()
         self._size += size(written) - size(mark)
-        self._texts[begin.text :] = [written]
+        self._texts[first_text:] = [written]
         self._measured = len(self._texts)
         if around is not None:
-            around.words[begin.word :] = [written]
+            around.words[first_word:] = [written]
         self._mark = None
 
     def _add(self, text: str) -> None:
@@ -346,7 +365,7 @@ class Page:
             self._link = None
 
     def _measure(self) -> int:
-        """How many characters the open block has so far, white space not counted."""
+        """Count the characters of the open block so far, white space not counted."""
         self._size += size("".join(self._texts[self._measured :]))
         self._measured = len(self._texts)
         return self._size

@@ -1,10 +1,10 @@
-"""PDF, read by pypdf: a section for each page, so that a passage knows its page number."""
+"""Read PDF by pypdf: a section for each page, so that a passage knows its page number."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,17 +25,13 @@ AGAIN = "export or download it again"
 
 
 def read_pdf(path: Path) -> Document:
-    """The pages with text, each under the bookmark in which it lies; the title is that of the metadata.
+    """Read the pages with text, each under the bookmark in which it lies; the title is that of the metadata."""
+    from pypdf import PdfReader
 
-    Raises
-    ------
-    UnreadableError
-        For a file that is damaged, needs a password, or has no text on any page.
-    """
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # its warnings about repairs are of no use to a user
     try:
         with path.open("rb") as file:
-            return _read(_opened(file))
+            return _read(PdfReader(file))
     except (UnreadableError, OSError, MemoryError):
         raise
     except Exception as error:  # a damaged file leads pypdf to whatever Python can raise
@@ -46,16 +42,11 @@ def _reason(error: Exception) -> str:
     return " ".join(str(error).split())[:120] or type(error).__name__
 
 
-def _opened(file: Any) -> PdfReader:
-    from pypdf import PasswordType, PdfReader
+def _read(reader: PdfReader) -> Document:
+    from pypdf import PasswordType
 
-    reader = PdfReader(file)
     if reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED:
         raise UnreadableError("is encrypted: save it without a password, such as `qpdf --decrypt IN OUT`")
-    return reader
-
-
-def _read(reader: PdfReader) -> Document:
     title, untitled = _tried(lambda: reader.metadata.title if reader.metadata else None)
     bookmarks, unmarked = _tried(lambda: _bookmarks(reader))
     sections: list[Section] = []
@@ -81,15 +72,19 @@ def _read(reader: PdfReader) -> Document:
     remarks = (
         f"its metadata are damaged ({untitled}), so its title is the file's name: {AGAIN}" if untitled else "",
         f"its outline is damaged ({unmarked}), so no passage is named by a bookmark: {AGAIN}" if unmarked else "",
-        _left_out([*damaged], damage, AGAIN),
-        _left_out(without, "without text", OCR),
+        *(
+            f"{len(numbers)} of its pages are {what} and left out ({', '.join(map(str, numbers[:5]))}"
+            f"{', …' if len(numbers) > 5 else ''}): if they matter, {remedy}"
+            for numbers, what, remedy in (([*damaged], damage, AGAIN), (without, "without text", OCR))
+            if numbers
+        ),
     )
     named = _plain(title) if isinstance(title, str) else ""
     return Document(named, sections, tuple(filter(None, remarks)), _annotations(reader))
 
 
 def _annotations(reader: PdfReader) -> tuple[Omission, ...]:
-    """Count what is on the pages but not in their text: values of form fields, and comments."""
+    """Count the values of form fields and the comments, which are not in the text of the pages."""
     fields, _ = _tried(reader.get_form_text_fields)
     notes, _ = _tried(
         lambda: [one.get_object().get("/Contents") for page in reader.pages for one in page.annotations or ()]
@@ -111,15 +106,7 @@ def _tried(read: Callable[[], T]) -> tuple[T | None, str]:
         return None, _reason(error)
 
 
-def _left_out(pages: Sequence[int], what: str, remedy: str) -> str:
-    if not pages:
-        return ""
-    named = ", ".join(map(str, pages[:5])) + (", …" if len(pages) > 5 else "")
-    return f"{len(pages)} of its pages are {what} and left out ({named}): if they matter, {remedy}"
-
-
 def _paragraphs(text: str) -> tuple[str, ...]:
-    """The page's paragraphs, with words joined that were hyphenated at the end of a line."""
     plain = _SURROGATE.sub(" ", text).replace("\r\n", "\n").replace("\0", " ")
     whole = (" ".join(part.split()) for part in _BLANK.split(_HYPHEN.sub("", plain)))
     return tuple(filter(None, whole))
