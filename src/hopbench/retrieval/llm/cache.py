@@ -83,7 +83,7 @@ class ReplyCache:
     At most `limit` calls of this process are in flight at a time: each is an open file, and others wait for it.
     """
 
-    def __init__(self, folder: Path, limit: int) -> None:
+    def __init__(self, folder: Path, limit: int = 64) -> None:
         self.file = folder / "llm.sqlite"
         self._slots = asyncio.Semaphore(limit)
         self._lock = threading.Lock()
