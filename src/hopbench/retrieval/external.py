@@ -16,7 +16,7 @@ from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.fusion import Scored
 from hopbench.retrieval.strategies.base import KEEP, Strategy, Timing, param
 from hopbench.retrieval.support.errors import HopBenchError, ParameterError
-from hopbench.retrieval.support.processes import collector_paused
+from hopbench.retrieval.support.processes import collector_off
 from hopbench.retrieval.types import Counters, Hit, Question, Ranking
 
 MAX_QUOTED = 80  # characters of a quoted text or reply
@@ -61,7 +61,7 @@ def read_reply(content: bytes, content_type: str, questions: int, k: int) -> tup
         ReplyError: for what is not JSON, has no list `results`, or has not as many results as there were questions.
     """
     try:
-        with collector_paused():  # finalizers that it calls fail where the reply is nested as deeply as Python allows
+        with collector_off():  # finalizers that it calls fail where the reply is nested as deeply as Python allows
             record = json.loads(content)
     except (ValueError, RecursionError):  # nested without end, or a number of a million digits
         begins = content[:MAX_QUOTED].decode(errors="replace").strip()

@@ -8,7 +8,7 @@ import pytest
 from tests.support.graphs import graph_tables, hand_index
 
 from hopbench.eval.explain import Answer, Names, RankedPassage
-from hopbench.eval.report.traversal import MAX_NODES, Node, Traversal, draw, place, traversal
+from hopbench.eval.report.traversal import MAX_NODES, Node, Traversal, draw, layout, traversal
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
 from hopbench.retrieval.index import Index
@@ -71,7 +71,7 @@ def test_a_node_outside_the_graph_is_called_as_the_notes_call_it(names: Names) -
 
 def test_arrows_go_from_layer_to_layer(names: Names) -> None:
     picture = traversal(QUESTION, answer(Hit("seed", 0.9), Hit("way", 0.4, "graph", path=TO_WAY)), names)
-    assert [layer for layer, _ in place(picture).nodes[:4]] == [0, 1, 2, 3]
+    assert [layer for layer, _ in layout(picture)[0][:4]] == [0, 1, 2, 3]
 
 
 def test_the_drawing_is_well_formed_and_the_same_again(names: Names) -> None:

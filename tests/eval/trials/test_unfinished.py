@@ -128,7 +128,9 @@ def test_no_code_loads_objects_from_disk() -> None:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-                found += [f"{file.name}: import {name}" for name in modules if name.split(".")[0] in UNSAFE]
+                parallel = {alias.name for alias in node.names} <= {"Parallel", "delayed", "get_reusable_executor"}
+                unsafe_modules = UNSAFE - {"joblib"} if parallel else UNSAFE  # workers, not files
+                found += [f"{file.name}: import {name}" for name in modules if name.split(".")[0] in unsafe_modules]
             elif isinstance(node, ast.Call):
                 called = ast.unparse(node.func)
                 words = {word.arg: ast.unparse(word.value) for word in node.keywords}

@@ -193,17 +193,6 @@ def test_a_changed_vector_is_told_and_computed_again(
     assert "" == capsys.readouterr().err
 
 
-def test_a_cache_of_the_version_before_is_taken_over(tmp_path: Path) -> None:
-    model = HashEmbedder()
-    cached = CachedEmbedder(model, EmbeddingCache(tmp_path))
-    whole = cached.embed(["a", "b"])
-    with sqlite3.connect(cached.cache.file("hash@1")) as connection:
-        connection.execute("ALTER TABLE vectors DROP COLUMN seal")
-    connection.close()
-    np.testing.assert_array_equal(whole, cached.embed(["a", "b"]))
-    assert ["a", "b"] == model.asked
-
-
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(InputError, match=r"file.*embeddings.*Make sure that the folder can be written"):

@@ -16,7 +16,7 @@ from hopbench.eval.trials.trial import batches, merged, run_trial, run_unit
 from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import INDEX_VALUES, Index, Memo, Services
 from hopbench.retrieval.llm import LLM, CallLedger, Endpoint, Settings
-from hopbench.retrieval.question.model import QuestionModel
+from hopbench.retrieval.question.model import VERSIONS, QuestionModel
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.strategies.dual_level import DualLevel
 from hopbench.retrieval.strategies.entity_expansion import EntityExpansion
@@ -84,7 +84,7 @@ def test_stage_1_asks_for_concepts_and_its_prompt_has_a_version_of_its_own(
     trial(index, EntityExpansion(use_synonyms=False))
     purposes = {"keywords": "question-1", "entities": "question-2"}
     model = index.services.question_entities.__self__  # type: ignore[union-attr]
-    assert purposes == {purpose: model._call(purpose, "", "", None).version for purpose in purposes}
+    assert purposes == {purpose: VERSIONS[purpose] for purpose in purposes}
     (prompt,) = {body["messages"][0]["content"] for body in server.requests if "named things" in str(body)} - {
         body["messages"][0]["content"] for body in server.requests if "keywords" in str(body)
     }

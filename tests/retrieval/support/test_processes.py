@@ -1,22 +1,17 @@
-"""Threads with one BLAS thread each, and the paused collector."""
+"""Usable processors, threads with one BLAS thread each, and the collector that is off."""
 
 from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
-from threading import Event
+from pathlib import Path
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from hopbench.retrieval.support import processes as collector
-from hopbench.retrieval.support.processes import (
-    collector_paused,
-    in_threads,
-    one_blas_thread,
-)
+from hopbench.retrieval.support import processes
+from hopbench.retrieval.support.processes import collector_off, in_threads, one_blas_thread, usable_processors
 
 
 def threads() -> set[int]:
@@ -70,78 +65,23 @@ def test_an_error_of_a_part_is_raised_and_the_threads_are_given_back() -> None:
         assert threads() == {2}
 
 
-@pytest.fixture
-def thawed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing is frozen, as in a process of the program; the tests' own has what it imported frozen."""
-    monkeypatch.setattr(collector, "_somebody_freezes", Event())
-    gc.unfreeze()
-    yield
-    gc.freeze()
-
-
-@pytest.fixture
-def collections(thawed: None) -> Iterator[list[str]]:
-    """The collections that begin and end from here on."""
-    seen: list[str] = []
-
-    def note(phase: str, _: dict[str, int]) -> None:
-        seen.append(phase)
-
-    gc.callbacks.append(note)
-    yield seen
-    gc.callbacks.remove(note)
-
-
-def test_the_collector_neither_runs_meanwhile_nor_walks_over_what_was_made_as_soon_as_it_resumes(
-    collections: list[str],
+@pytest.mark.parametrize(("quota", "found"), [("max 100000", 3), ("150000 100000", 1), ("200000 100000", 2), ("?", 3)])
+def test_a_container_says_how_many_processors_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quota: str, found: int
 ) -> None:
-    with collector_paused():
-        made = [[n] for n in range(5 * gc.get_threshold()[0])]
-    after = [[n] for n in range(gc.get_threshold()[0] // 2)]
+    (tmp_path / "cpu.max").write_text(quota)
+    monkeypatch.setattr(processes, "QUOTA", tmp_path / "cpu.max")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
 
-    assert gc.isenabled()
-    assert not collections
-    assert len(made) > len(after)
+    assert found == usable_processors()
 
 
-@pytest.mark.usefixtures("thawed")
-def test_a_cycle_made_meanwhile_is_found_by_a_full_collection() -> None:
-    gc.collect()
-    with collector_paused():
-        cycle: list[object] = []
-        cycle.append(cycle)
-        del cycle
-
-    assert gc.collect() >= 1
-
-
-def test_what_somebody_has_frozen_stays_frozen() -> None:
-    gc.freeze()
-    frozen = gc.get_freeze_count()
-    with collector_paused():
-        pass
-
-    assert gc.get_freeze_count() > frozen / 2
-
-
-def test_what_is_frozen_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts = iter([0, 5])
-    monkeypatch.setattr(collector, "_somebody_freezes", Event())
-    monkeypatch.setattr(gc, "get_freeze_count", lambda: next(counts))
-    monkeypatch.setattr(gc, "unfreeze", lambda: None)
-
-    for _ in range(4):
-        with collector_paused():
-            pass
-
-    assert [] == list(counts)
-
-
-def test_a_collector_that_was_off_stays_off() -> None:
-    gc.disable()
-    try:
-        with collector_paused():
+def test_the_collector_is_off_within_and_on_again_after_an_error() -> None:
+    def fails() -> None:
+        with collector_off():
             assert not gc.isenabled()
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
+            divide(0)
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    assert gc.isenabled()

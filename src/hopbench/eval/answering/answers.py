@@ -19,7 +19,7 @@ from hopbench.retrieval.llm.endpoint import Asked, wire_schema
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hopbench.retrieval.llm import LLM, Call, Reply
+    from hopbench.retrieval.llm import LLM, Call
 
 
 CLOSED_BOOK = "closed_book"
@@ -82,9 +82,15 @@ def answer_all(llm: LLM, benchmark: Benchmark, rankings: Mapping[str, PassageRan
     replies = ask(llm, calls)
     if reached := next((r.failure for r in replies if r.failure and r.failure.startswith(OVER_BUDGET)), None):
         raise BudgetReached(reached.removeprefix(OVER_BUDGET))
-    answers = {q.id: _answer(reply) for q, reply in zip(readable, replies, strict=True)}
-    failed = {id: f"no ranking: {ranking.failure}" for id, ranking in rankings.items() if ranking.failure is not None}
-    return answers | {id: Answer(failure=reason) for id, reason in failed.items()}
+    answers = {}
+    for q, reply in zip(readable, replies, strict=True):
+        if reply.failure is not None:
+            answers[q.id] = Answer(failure=reply.failure, calls=1)
+        else:
+            texts = reply.value["answer"], reply.value["statement"]
+            answers[q.id] = Answer(*texts, None, 1, reply.tokens_in, reply.tokens_out)
+    failed = {id: ranking.failure for id, ranking in rankings.items() if ranking.failure is not None}
+    return answers | {id: Answer(failure=f"no ranking: {reason}") for id, reason in failed.items()}
 
 
 def closed_book(benchmark: Benchmark) -> dict[str, PassageRanking]:
@@ -92,44 +98,22 @@ def closed_book(benchmark: Benchmark) -> dict[str, PassageRanking]:
     return {question.id: PassageRanking(question.id) for question in benchmark.questions}
 
 
-def _answer(reply: Reply) -> Answer:
-    if reply.failure is not None:
-        return Answer(failure=reply.failure, calls=1)
-    value = reply.value
-    return Answer(value["answer"], value["statement"], None, 1, reply.tokens_in, reply.tokens_out)
-
-
 def answer_columns(benchmark: Benchmark, answers: Mapping[str, Answer]) -> pd.DataFrame:
     """`answer`, `answer_failure`, `answer_em` and `answer_f1` of every question (NaN without answer or gold)."""
     import pandas as pd
 
-    rows = [_row(question.answers, answers[question.id]) for question in benchmark.questions]
+    rows: list[tuple[str | None, str | None, float, float]] = []
+    for question in benchmark.questions:
+        gold, answer = question.answers, answers[question.id]
+        if answer.failure is not None:
+            rows.append((None, answer.failure, math.nan, math.nan))
+        elif not gold:
+            rows.append((answer.answer, None, math.nan, math.nan))
+        else:
+            rows.append((answer.answer, None, exact_match(answer.answer, gold), answer_f1(answer.answer, gold)))
     index = pd.Index([question.id for question in benchmark.questions], name="question_id", dtype=object)
     kinds = {"answer": object, "answer_failure": object, "answer_em": float, "answer_f1": float}
-    columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
-    return pd.DataFrame(
-        {
-            name: pd.Series(list(column), index=index, dtype=kind)
-            for (name, kind), column in zip(kinds.items(), columns, strict=True)
-        }
-    )
-
-
-def _row(gold: tuple[str, ...], answer: Answer) -> tuple[str | None, str | None, float, float]:
-    if answer.failure is not None:
-        return None, answer.failure, math.nan, math.nan
-    if not gold:
-        return answer.answer, None, math.nan, math.nan
-    return answer.answer, None, exact_match(answer.answer, gold), answer_f1(answer.answer, gold)
-
-
-class AnsweringCosts(TypedDict):
-    """The cost of a label's answers."""
-
-    failures: int
-    calls: int
-    tokens_in: int
-    tokens_out: int
+    return pd.DataFrame(rows, index, list(kinds), dtype=object).astype(kinds)
 
 
 class JudgedMetric(TypedDict):
@@ -153,24 +137,20 @@ class JudgedMetric(TypedDict):
 class ModelCosts(TypedDict, total=False):
     """The cost of a label's answers and judgements; empty without a language model."""
 
-    answering: AnsweringCosts
+    answering: Mapping[str, int]
     judged: Mapping[str, JudgedMetric]
     judge_calls: int
     judge_tokens: int
 
 
-class ModelEntry(Asked, Adapted):
-    """How a model was asked, where that was set, and what its endpoint refused of the requests."""
-
-
-class ReaderEntry(ModelEntry):
+class ReaderEntry(Asked, Adapted):
     """Who answered: the model and the version of the prompt."""
 
     llm: str
     prompt: str
 
 
-class JudgeEntry(ModelEntry):
+class JudgeEntry(Asked, Adapted):
     """Who judged, with the version of each metric's prompt, and which labels."""
 
     llm: str

@@ -20,7 +20,6 @@ from pydantic import BaseModel
 from hopbench.eval.answering.answers import CLOSED_BOOK, messages
 from hopbench.eval.answering.judge.profiles import CompactJudge, FullJudge
 from hopbench.eval.answering.judge.sample import Sample, reference
-from hopbench.eval.answering.judge.schedule import Scorer
 from hopbench.eval.answering.reading import applicable
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.context import Budget
@@ -203,7 +202,7 @@ def judge_lines(
 
 def _counted(profile: str, metric: str, samples: Sequence[Sample]) -> Line:
     asker = CountingAsker()
-    scorer: Scorer = (FullJudge if profile == "full" else CompactJudge)(asker, OneDirection())
+    scorer = (FullJudge if profile == "full" else CompactJudge)(asker, OneDirection())
     able = [sample for sample in samples if sample.missing(metric) is None]
 
     async def score() -> None:

@@ -65,19 +65,15 @@ class Route:
     steps: tuple[Step, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """The edges of one step back from a chunk; `before` is the chunk it starts from, None at a recognised entity."""
+Way = tuple[float, int, tuple[Step, ...], int | None]
+"""One step back from a chunk: its strength, how frequent its entity is, its edges, and the chunk it starts from, None
+at a recognised entity."""
 
-    strength: float
-    frequency: int
-    steps: tuple[Step, ...]
-    before: int | None
 
-    @property
-    def order(self) -> tuple[float, int, int, tuple[str, ...]]:
-        """Strongest first, then fewest edges, then through the rarest entity, then by ids."""
-        return -self.strength, len(self.steps), self.frequency, tuple(step.source for step in self.steps)
+def _order(way: Way) -> tuple[float, int, int, tuple[str, ...]]:
+    """Strongest first, then fewest edges, then through the rarest entity, then by ids."""
+    strength, frequency, steps, _ = way
+    return -strength, len(steps), frequency, tuple(step.source for step in steps)
 
 
 class Routes:
@@ -88,7 +84,16 @@ class Routes:
     ) -> None:
         """`seeds` are passage ids, `entities` entity ids; unknown entities are left out."""
         self._ids, self._passage_of = index.ids, index.passage_of
-        self._graph = _restricted(adjacency(Batch(index, []), Counters()), kinds)
+        graph = adjacency(Batch(index, []), Counters())
+        matrices: dict[str, Matrix] = {
+            MENTIONED_IN: graph.mentions,
+            RELATED_TO: graph.related,
+            SIMILAR_TO: graph.similar,
+        }
+        mentions, related, similar = (
+            one if kind in kinds else sparse.csr_array(one.shape) for kind, one in matrices.items()
+        )
+        self._graph = Adjacency(graph.entities, mentions, related, similar, graph.rows)
         self._entities_of: Matrix = sparse.csr_array(self._graph.mentions.T)
         wanted = set(seeds)
         self._from_chunks = [row for row, chunk in enumerate(index.ids) if self._passage_of[chunk] in wanted]
@@ -106,8 +111,8 @@ class Routes:
         hops = int(self._level[last])
         steps: tuple[Step, ...] = ()
         while last is not None and self._level[last] > 0:
-            way = min(self._ways(last, int(self._level[last]) - 1), key=lambda way: way.order)
-            steps, last = (*way.steps, *steps), way.before
+            _, _, own, last = min(self._ways(last, int(self._level[last]) - 1), key=_order)
+            steps = (*own, *steps)
         return Route(hops, steps)
 
     def _levels(self) -> NDArray[np.int64]:
@@ -120,21 +125,19 @@ class Routes:
         for hop in range(1, MAX_HOPS + 1):
             words = factors.step(words)
             if hop == 1:
-                words[self._chunks_of_entities()] = 1
+                related = {int(e) for start in self._from_entities for e in _row(graph.related, start)[0]}
+                near = {int(c) for e in {*self._from_entities, *related} for c in _row(graph.mentions, e)[0]}
+                words[sorted(near)] = 1
             level[(words > 0) & (level < 0)] = hop
         return level
 
-    def _chunks_of_entities(self) -> list[int]:
-        related = {int(e) for start in self._from_entities for e in _row(self._graph.related, start)[0]}
-        return sorted({int(c) for e in {*self._from_entities, *related} for c in _row(self._graph.mentions, e)[0]})
-
-    def _ways(self, chunk: int, level: int) -> Iterator[_Way]:
+    def _ways(self, chunk: int, level: int) -> Iterator[Way]:
         """Every way of one step into `chunk` from chunks of `level`, and at level 0 from the recognised entities."""
         id_of, name = self._ids[chunk], self._graph.entities
         for before, similarity in zip(*_row(self._graph.similar, chunk), strict=True):
             if self._level[before] == level:
                 source = self._ids[before]
-                yield _Way(similarity, 0, (Step(SIMILAR_TO, source, id_of, similarity, similarity),), int(before))
+                yield similarity, 0, (Step(SIMILAR_TO, source, id_of, similarity, similarity),), int(before)
         for entity, mention in zip(*_row(self._entities_of, chunk), strict=True):
             into = Step(MENTIONED_IN, name[entity], id_of, mention, mention)
             yield from self._starts(int(entity), level, mention, (into,))
@@ -142,30 +145,17 @@ class Routes:
                 through = Step(RELATED_TO, name[other], name[entity], strength, strength)
                 yield from self._starts(int(other), level, mention * strength, (through, into))
 
-    def _starts(self, entity: int, level: int, strength: float, steps: tuple[Step, ...]) -> Iterator[_Way]:
+    def _starts(self, entity: int, level: int, strength: float, steps: tuple[Step, ...]) -> Iterator[Way]:
         """The ways that come to an entity from a recognised one (itself) or from a chunk of `level`."""
         chunks, weights = _row(self._graph.mentions, entity)
         if level == 0 and entity in self._from_entities:
-            yield _Way(strength, len(chunks), steps, None)
+            yield strength, len(chunks), steps, None
         there = self._level[chunks] == level
         if there.any():
             best = int(np.argmax(np.where(there, weights, -1.0)))
             weight = float(weights[best])
             first = Step(MENTIONED_IN, self._ids[chunks[best]], self._graph.entities[entity], weight, weight)
-            yield _Way(strength * weight, len(chunks), (first, *steps), int(chunks[best]))
-
-
-def _restricted(graph: Adjacency, kinds: Collection[str]) -> Adjacency:
-    def restricted(matrix: Matrix, kind: str) -> Matrix:
-        return matrix if kind in kinds else sparse.csr_array(matrix.shape)
-
-    return Adjacency(
-        graph.entities,
-        restricted(graph.mentions, MENTIONED_IN),
-        restricted(graph.related, RELATED_TO),
-        restricted(graph.similar, SIMILAR_TO),
-        graph.rows,
-    )
+            yield strength * weight, len(chunks), (first, *steps), int(chunks[best])
 
 
 def _row(matrix: Matrix, row: int) -> tuple[Any, Any]:
@@ -184,7 +174,11 @@ class Change:
 
     def __str__(self) -> str:
         """`max_depth 1 → 3`."""
-        return f"{self.parameter} {_shown(self.before)} → {_shown(self.after)}"
+        before, after = (
+            f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
+            for value in (self.before, self.after)
+        )
+        return f"{self.parameter} {before} → {after}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,10 +271,6 @@ def helpful(passage: str, outcomes: Sequence[Outcome], within: int | None = None
         if known is None or (*helped.order, place.rank) < (*known.order, known.place.rank):
             best[outcome.change.parameter] = helped
     return tuple(sorted(best.values(), key=lambda helped: helped.order))  # stable
-
-
-def _shown(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,17 +91,15 @@ def literal(value: object) -> str:
     '{q: 0, ids: ["it\\'s"]}'
     """
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_key(str(name))}: {literal(item)}" for name, item in value.items()) + "}"
+        items = []
+        for name, item in value.items():
+            plain = _IDENTIFIER.fullmatch(str(name))
+            key = str(name) if plain else "`" + str(name).replace("`", "``") + "`"
+            items.append(f"{key}: {literal(item)}")
+        return "{" + ", ".join(items) + "}"
     if isinstance(value, str):
-        return f'"{_SPECIAL.sub(_escaped, value)}"'
+        escaped = _SPECIAL.sub(lambda one: _ESCAPES.get(one[0], f"\\u{ord(one[0]):04x}"), value)
+        return f'"{escaped}"'
     if isinstance(value, Sequence):
         return "[" + ", ".join(literal(item) for item in value) + "]"
     return json.dumps(value)
-
-
-def _key(name: str) -> str:
-    return name if _IDENTIFIER.fullmatch(name) else "`" + name.replace("`", "``") + "`"
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return _ESCAPES.get(match.group(), f"\\u{ord(match.group()):04x}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -87,12 +87,14 @@ def answer(label: str, strategy: Strategy, batch: Batch) -> Answer:
         return Answer(label, strategy, counters=counters, failure=f"{type(error).__name__}: {error}")
     if ranking.failure is not None:
         return Answer(label, strategy, counters=counters, failure=ranking.failure)
+    (scored,) = strategy.initial(batch)
+    initial = dict.fromkeys(batch.index.passage_of[chunk] for chunk, _ in scored)
     return Answer(
         label,
         strategy,
         places(ranking.hits, batch.index),
         tuple(dict.fromkeys(batch.index.passage_of[chunk] for chunk in ranking.seeds)),
-        _initial_ranks(strategy, batch),
+        {passage: rank for rank, passage in enumerate(initial, 1)},
         ranking.notes,
         counters,
         context=to_passages(ranking, batch.index, Budget()),
@@ -105,12 +107,6 @@ def places(hits: Sequence[Hit], index: Index) -> tuple[RankedPassage, ...]:
     for hit in hits:
         first.setdefault(index.passage_of[hit.chunk_id], hit)
     return tuple(RankedPassage(passage, rank, hit) for rank, (passage, hit) in enumerate(first.items(), 1))
-
-
-def _initial_ranks(strategy: Strategy, batch: Batch) -> dict[str, int]:
-    (scored,) = strategy.initial(batch)
-    unique = dict.fromkeys(batch.index.passage_of[chunk] for chunk, _ in scored)
-    return {passage: rank for rank, passage in enumerate(unique, 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,15 +155,14 @@ def _item_words(value: object, name: Name) -> str:
     if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
         return note_words(value, name)
     if isinstance(value, list | tuple):
-        return " → ".join(
-            _group_words(item, name) if isinstance(item, list | tuple) else _item_words(item, name) for item in value
-        )
+        links = []
+        for item in value:
+            if isinstance(item, list | tuple):  # one link of the chain, such as the tags of an edge
+                links.append("{" + ", ".join(_item_words(one, name) for one in item) + "}")
+            else:
+                links.append(_item_words(item, name))
+        return " → ".join(links)
     return f"{value:.4g}" if isinstance(value, float) else name(str(value)) or "none"
-
-
-def _group_words(values: Sequence[object], name: Name) -> str:
-    """A list that is one link of a chain, such as the tags of an edge: its items in no order."""
-    return "{" + ", ".join(_item_words(item, name) for item in values) + "}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +180,9 @@ def quote(title: str, text: str, name: str) -> Quote | None:
 
     None where neither is spelled so, as when an alias was meant.
     """
-    for spelling in _spellings(name):
+    plain = split_qualifier(name)[0]
+    first, comma, _ = plain.partition(",")
+    for spelling in (plain, first.strip()) if comma and first.strip() else (plain,):
         pattern = _pattern(spelling)
         for sentence in (*sentences(text), title):
             match = pattern.search(sentence)
@@ -193,14 +190,6 @@ def quote(title: str, text: str, name: str) -> Quote | None:
                 before, after = sentence[: match.start()], sentence[match.end() :]
                 return Quote(before[-MAX_QUOTED:], match.group(), after[:MAX_QUOTED])
     return None
-
-
-def _spellings(name: str) -> Iterator[str]:
-    plain = split_qualifier(name)[0]
-    yield plain
-    first, comma, _ = plain.partition(",")
-    if comma and first.strip():
-        yield first.strip()
 
 
 @lru_cache(maxsize=4096)
@@ -236,8 +225,8 @@ def stated(index: Index, pairs: Iterable[Pair], name: Callable[[str], str]) -> M
                 relation = Relationship(*ends, statement.type, statement.description, round(statement.weight, 1))
                 known = relations.setdefault(pair, {}).get(statement.key, relation)
                 relations[pair][statement.key] = max(known, relation, key=lambda stated: stated.weight)
-    return {pair: list(map(relation_words, _strongest(by_key.values()))) for pair, by_key in relations.items()}
-
-
-def _strongest(relations: Iterable[Relationship]) -> list[Relationship]:
-    return sorted(relations, key=lambda r: (-r.weight, r.source, r.type, r.target, r.description))[:MAX_RELATIONS]
+    words = {}
+    for pair, by_key in relations.items():
+        ordered = sorted(by_key.values(), key=lambda r: (-r.weight, r.source, r.type, r.target, r.description))
+        words[pair] = list(map(relation_words, ordered[:MAX_RELATIONS]))
+    return words

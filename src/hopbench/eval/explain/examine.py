@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from hopbench.eval.explain._outcomes import EVERY_KIND, Fate, Kind, Outcome, Routes, helpful, outcomes_of, rivals
 from hopbench.eval.explain.answers import Answer, RankedPassage
@@ -82,8 +83,7 @@ class Examiner:
         return Fate(passage, "pruned" if changes else "not followed", place, initial, (), changes, route)
 
 
-@dataclass(frozen=True, slots=True)
-class SideBySide:
+class SideBySide(NamedTuple):
     """Fates of the gold passages under both, and the hits that only one has, each with its fate under the other."""
 
     gold: Sequence[tuple[Fate, Fate]]
@@ -93,14 +93,9 @@ class SideBySide:
 
 def side_by_side(first: Examiner, second: Examiner, gold: Sequence[str]) -> SideBySide:
     """Compare the top k of both strategies; both must have the same k."""
-    return SideBySide(
-        [(first.fate(passage), second.fate(passage)) for passage in gold],
-        _only(first, second),
-        _only(second, first),
-    )
-
-
-def _only(having: Examiner, lacking: Examiner) -> list[tuple[RankedPassage, Fate]]:
-    there = {place.passage for place in lacking.answer.places[: lacking.top]}
-    missing = [place for place in having.answer.places[: having.top] if place.passage not in there]
-    return [(place, lacking.fate(place.passage)) for place in missing]
+    only = []
+    for having, lacking in ((first, second), (second, first)):
+        there = {place.passage for place in lacking.answer.places[: lacking.top]}
+        missing = [place for place in having.answer.places[: having.top] if place.passage not in there]
+        only.append([(place, lacking.fate(place.passage)) for place in missing])
+    return SideBySide([(first.fate(passage), second.fate(passage)) for passage in gold], *only)

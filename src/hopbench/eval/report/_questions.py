@@ -11,10 +11,12 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from math import isfinite
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
 from hopbench.eval.explain.answers import note_words, quote
 from hopbench.eval.metrics import sign_of
@@ -31,74 +33,8 @@ BATCH = 20  # questions unpacked together: about 100 kB
 PACKED_LIMIT = 12_000_000  # characters of details in one page: with Plotly (2 MB) and 10,000 lines of index (4 MB) < 20
 
 
-class QuestionLine(TypedDict):
-    """A question in the page's list: gold `titles`, whether each label `found` all, and where its details are.
-
-    `at` is (batch, place in it), None where they were left out.
-    """
-
-    id: str
-    text: str
-    type: str
-    answer: str | None
-    titles: Sequence[str]
-    found: Sequence[int | None]
-    at: tuple[int, int] | None
-
-
-class QuestionIndex(TypedDict):
-    """What the page's list and filters need."""
-
-    labels: Sequence[str]
-    baseline: str
-    metric: str
-    questions: Sequence[QuestionLine]
-
-
-class Context(TypedDict):
-    """The context that a reader got: its tokens, those of the graph `block` before the passages, and the passages."""
-
-    tokens: int
-    block_tokens: int
-    block: str
-    passages: Sequence[int]
-
-
-class Notes(TypedDict, total=False):
-    """What the strategy noted, as (name, words), and the context; empty where the run has no traces."""
-
-    trace: Sequence[Sequence[str]]
-    context: Context
-
-
-class LabelDetails(Notes):
-    """A label's answer to one question; the numbers but `ranks` and `hits` are missing where it has no row.
-
-    In brief details a hit is its passage's number alone. `set` says which of several gold sets counts.
-    """
-
-    failure: str | None
-    ms: NotRequired[float | None]
-    listed: NotRequired[int]
-    ranks: Sequence[int | None]
-    set: NotRequired[str]
-    hits: Sequence[list[Any] | int]
-
-
-class QuestionDetails(TypedDict):
-    """The details of a question: gold passages by number, and an entry per label in the index's order.
-
-    `sets` holds the gold of each set, where there are several.
-    """
-
-    aliases: Sequence[str]
-    gold: Sequence[int]
-    sets: NotRequired[Sequence[Sequence[int]]]
-    labels: Sequence[LabelDetails]
-
-
 class Batch:
-    """Collects a batch's details; passages and path nodes are stored once and pointed to by number.
+    """Collects a batch's details; passages and path nodes are stored once, and referred to by their index.
 
     A `brief` one has the ranks of gold, of hits the first by passage alone, and the beginning of gold passages' texts:
     a thirtieth of the size.
@@ -106,93 +42,90 @@ class Batch:
 
     def __init__(self, data: ReportData, *, brief: bool = False) -> None:
         self.data, self.brief = data, brief
-        self.passages: dict[str, int] = {}
-        self.nodes: dict[str, int] = {}
-        self.gold: set[str] = set()
+        self._passages = defaultdict[str, int](count().__next__)  # a new key gets the next index
+        self._nodes = defaultdict[str, int](count().__next__)
 
     def pack(self, questions: Sequence[BenchmarkQuestion]) -> str:
-        """The details of questions as gzip in base64."""
-        self.gold = {gold for q in questions for gold in q.gold}
-        details = [self._question(q) for q in questions]
+        """The details of questions as gzip in base64.
+
+        Of a question these are its answer's aliases, its gold passages (and each set of them where there are several),
+        and an entry per label in the index's order.
+        """
+        details = []
+        for q in questions:
+            one = {"aliases": list(q.aliases), "gold": list(map(self._passages.__getitem__, q.gold))}
+            one["labels"] = [self._label(q, label) for label in self.data.labels]
+            if len(q.gold.sets) > 1:
+                one["sets"] = [list(map(self._passages.__getitem__, gold)) for gold in q.gold.sets]
+            details.append(one)
+        gold = {passage for q in questions for passage in q.gold}
         titles = self.data.benchmark.titles
         content = {
             "questions": details,
             "brief": self.brief,
-            "passages": [[key, self._title(key), self._text(key)] for key in self.passages],
-            "nodes": [[self._name(key), int(key in titles)] for key in self.nodes],
+            "passages": [self._shown(key, key in gold) for key in self._passages],
+            "nodes": [[self._name(key), int(key in titles)] for key in self._nodes],
         }
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
-    def _question(self, q: BenchmarkQuestion) -> QuestionDetails:
-        details: QuestionDetails = {
-            "aliases": list(q.aliases),
-            "gold": [self._passage(gold) for gold in q.gold],
-            "labels": [self._label(q, label) for label in self.data.labels],
-        }
-        if len(q.gold.sets) > 1:
-            details["sets"] = [list(map(self._passage, one)) for one in q.gold.sets]
-        return details
+    def _label(self, q: BenchmarkQuestion, label: str) -> dict[str, Any]:
+        """A label's answer; in brief details a hit is its passage alone. `set` says which of several gold sets counts.
 
-    def _label(self, q: BenchmarkQuestion, label: str) -> LabelDetails:
+        With traces, `trace` has the strategy's notes as (name, words), and `context` what a reader got: its tokens,
+        those of the graph `block` before the passages, and the passages.
+        """
         row = self.data.rows.get((q.id, label))
         if row is None:
             return {"failure": "no row for this question", "ranks": [], "hits": []}
-        ranked, scores = row["ranked_ids"], row["scores"]
+        ranked = row["ranked_ids"]
         rank_of = {passage: rank for rank, passage in enumerate(ranked, start=1)}
-        hits = () if self.brief else self.data.paths.get((q.id, label), ())
-        known = {hit["passage_id"]: hit for hit in hits}
-        shown = ranked[:TOP] + sorted((g for g in q.gold if rank_of.get(g, 0) > TOP), key=lambda g: rank_of[g])
-        return {
+        best = ""
+        if len(q.gold.sets) > 1:
+            number, lacking = q.gold.best_set(ranked[:TOP])
+            lacks = ", ".join(self.data.benchmark.titles.get(one) or one for one in lacking)
+            state = f"lacks {lacks}" if lacking else "complete"
+            best = f"{number} of {len(q.gold.sets)}: {state} in the top {TOP}"
+        details = {
             "failure": row["failure"],
             "ms": _number(row.get("latency_ms")),
             "listed": len(ranked),
             "ranks": [rank_of.get(gold) for gold in q.gold],
-            "set": self._best_set(q, ranked[:TOP]),
-            "hits": [self._passage(p) for p in ranked[:BRIEF_TOP]]
-            if self.brief
-            else [self._hit(p, rank_of[p], scores, known.get(p), p in q.gold) for p in shown],
-            **self._notes(q, label),
+            "set": best,
         }
+        if self.brief:
+            return details | {"hits": list(map(self._passages.__getitem__, ranked[:BRIEF_TOP]))}
+        known = {hit["passage_id"]: hit for hit in self.data.paths.get((q.id, label), ())}
+        shown = ranked[:TOP] + sorted((g for g in q.gold if rank_of.get(g, 0) > TOP), key=lambda g: rank_of[g])
+        details["hits"] = [self._hit(p, rank_of[p], row["scores"], known.get(p), p in q.gold) for p in shown]
+        trace = self.data.trace_rows.get((q.id, label))
+        if trace is not None:
+            notes = json.loads(trace["trace"]).items()
+            details["trace"] = [[name.replace("_", " "), note_words(value, self._in_note)] for name, value in notes]
+            details["context"] = {
+                "tokens": int(trace["context_tokens"]),
+                "block_tokens": int(trace["block_tokens"]),
+                "block": row.get("graph_context") or "",
+                "passages": list(map(self._passages.__getitem__, trace["context_ids"])),
+            }
+        return details
 
-    def _best_set(self, q: BenchmarkQuestion, found: Sequence[str]) -> str:
-        """Which of several gold sets counts, and what of it is not among the first; empty where there is one."""
-        if len(q.gold.sets) < 2:
-            return ""
-        number, lacking = q.gold.best_set(found)
-        titles = self.data.benchmark.titles
-        lacks = f"lacks {', '.join(titles.get(one) or one for one in lacking)}" if lacking else "complete"
-        return f"{number} of {len(q.gold.sets)}: {lacks} in the top {TOP}"
-
-    def _notes(self, q: BenchmarkQuestion, label: str) -> Notes:
-        row = None if self.brief else self.data.trace_rows.get((q.id, label))
-        if row is None:
-            return {}
-        notes = json.loads(row["trace"])
-        return {
-            "trace": [[name.replace("_", " "), note_words(value, self._named)] for name, value in notes.items()],
-            "context": {
-                "tokens": int(row["context_tokens"]),
-                "block_tokens": int(row["block_tokens"]),
-                "block": self.data.rows[q.id, label].get("graph_context") or "",
-                "passages": [self._passage(passage) for passage in row["context_ids"]],
-            },
-        }
-
-    def _named(self, text: str) -> str:
+    def _in_note(self, node: str) -> str:
         """Nodes by name; a passage in brackets, as `explain` prints it."""
-        name = self._name(text)
-        return f"[{name}]" if text in self.data.benchmark.titles else name
+        return f"[{self._name(node)}]" if node in self.data.benchmark.titles else self._name(node)
 
     def _hit(self, passage: str, rank: int, scores: list[float], hit: HitEntry | None, gold: bool) -> list[Any]:
         score = scores[rank - 1] if rank <= len(scores) else hit["score"] if hit else None
         steps = hit["path"] if hit else ()
-        path = [
-            [s["edge"], self._node(s["source"]), self._node(s["target"]), _number(s["weight"]), _number(s["score"])]
-            for s in steps
-        ]
+        path, stated = [], dict[str, None]()
+        for step in steps:
+            source, target = step["source"], step["target"]
+            weights = _number(step["weight"]), _number(step["score"])
+            path.append([step["edge"], self._nodes[source], self._nodes[target], *weights])
+            if step["edge"] == RELATED_TO:  # what is stated of the two, whichever way the step goes
+                stated |= dict.fromkeys(self.data.stated.get((min(source, target), max(source, target)), ()))
         return [
-            self._passage(passage),
+            self._passages[passage],
             rank,
             _number(score),
             int(gold),
@@ -200,7 +133,7 @@ class Batch:
             {name: _number(value) for name, value in hit["components"].items()} if hit else {},
             path,
             [line for step in steps for line in self._quotes(step)],
-            list(dict.fromkeys(line for step in steps for line in self._stated(step))),
+            list(stated),
         ]
 
     def _quotes(self, step: StepEntry) -> list[list[str]]:
@@ -214,36 +147,22 @@ class Batch:
         quoted = quote(titles[passage], self.data.benchmark.by_id[passage].text, self._name(entity))
         return [[titles[passage] or passage, quoted.before, quoted.mention, quoted.after]] if quoted else []
 
-    def _stated(self, step: StepEntry) -> Sequence[str]:
-        """What is stated of the entities that a step joins: the step itself may go against a relation."""
-        first, second = sorted((step["source"], step["target"]))
-        return self.data.stated.get((first, second), ()) if step["edge"] == RELATED_TO else ()
-
-    def _passage(self, key: str) -> int:
-        return self.passages.setdefault(key, len(self.passages))
-
-    def _node(self, key: str) -> int:
-        return self.nodes.setdefault(key, len(self.nodes))
-
     def _name(self, node: str) -> str:
         """A node as a reader knows it; an entity's id without its prefix reads well enough where no name is given."""
         return self.data.names.get(node) or self.data.benchmark.titles.get(node) or node.removeprefix("e:")
 
-    def _title(self, key: str) -> str:
-        source = self.data.benchmark.sources.get(key)
-        title = self.data.benchmark.titles.get(key, key)
-        return " · ".join(filter(None, (title, str(source)))) if source else title
-
-    def _text(self, key: str) -> str:
-        if self.brief and key not in self.gold:
-            return ""
-        long = key in self.gold and not self.brief
-        known = self.data.benchmark.by_id.get(key)
-        text, limit = (
-            known.text if known else "The corpus lacks this passage.",
-            GOLD_CHARACTERS if long else SNIPPET_CHARACTERS,
-        )
-        return text if len(text) <= limit else f"{text[:limit].rstrip()} …"
+    def _shown(self, key: str, gold: bool) -> list[str]:
+        """A passage's id, its title with its source, and its text: in brief details that of gold passages alone."""
+        benchmark = self.data.benchmark
+        title, source = benchmark.titles.get(key, key), benchmark.sources.get(key)
+        if source:
+            title = " · ".join(filter(None, (title, str(source))))
+        if self.brief and not gold:
+            return [key, title, ""]
+        passage = benchmark.by_id.get(key)
+        text = passage.text if passage else "The corpus lacks this passage."
+        limit = GOLD_CHARACTERS if gold and not self.brief else SNIPPET_CHARACTERS
+        return [key, title, text if len(text) <= limit else f"{text[:limit].rstrip()} …"]
 
 
 def _number(value: Any) -> float | None:
@@ -270,15 +189,28 @@ class Details:
         """How many questions have brief details."""
         return len(self.place) - self.whole
 
-    def add(self, questions: Sequence[BenchmarkQuestion], content: str) -> None:
-        """Put a batch at the end; its questions are shown from it from now on."""
-        self.place |= {q.id: (len(self.batches), slot) for slot, q in enumerate(questions)}
-        self.batches.append(content)
+    def pack(self, questions: Sequence[BenchmarkQuestion], batch: Callable[[], Batch], room: int) -> int:
+        """Add batches while there is room for them; returns how many questions they hold."""
+        done = 0
+        for start in range(0, len(questions), BATCH):
+            part = questions[start : start + BATCH]
+            content = batch().pack(part)
+            room -= len(content)
+            if room < 0:
+                break
+            self.place |= {q.id: (len(self.batches), slot) for slot, q in enumerate(part)}
+            self.batches.append(content)
+            done += len(part)
+        return done
 
 
-def question_index(data: ReportData, details: Details) -> QuestionIndex:
-    """The index of all questions, each with the place of its details."""
-    lines: list[QuestionLine] = [
+def question_index(data: ReportData, details: Details) -> dict[str, Any]:
+    """What the page's list and filters need of all questions.
+
+    Of each its gold `titles`, whether each label `found` all of them, and `at`, (batch, place in it) of its details,
+    None where they were left out.
+    """
+    lines = [
         {
             "id": q.id,
             "text": q.text,
@@ -288,7 +220,7 @@ def question_index(data: ReportData, details: Details) -> QuestionIndex:
             "found": [found(data, q.id, label) for label in data.labels],
             "at": details.place.get(q.id),
         }
-        for q in _asked(data)
+        for q in data.asked
     ]
     return {"labels": data.labels, "baseline": data.baseline, "metric": data.primary, "questions": lines}
 
@@ -304,47 +236,20 @@ def found(data: ReportData, question_id: str, label: str) -> int | None:
 
 def packed_details(data: ReportData) -> Details:
     """All details, in the index's order, where they fit into one page; else brief ones, and all of some questions."""
-    asked = _asked(data)
+    asked = data.asked
     details = Details(len(asked))
     sample = asked[:: max(len(asked) // BATCH, 1)][:BATCH]
     expected = len(Batch(data).pack(sample)) * len(asked) / max(len(sample), 1)
     if expected < 1.1 * PACKED_LIMIT:  # the sample may be a tenth off; beyond that, what is packed would be thrown away
-        if _pack(details, asked, lambda: Batch(data), PACKED_LIMIT) == len(asked):
+        if details.pack(asked, lambda: Batch(data), PACKED_LIMIT) == len(asked):
             details.whole = len(asked)
             return details
         details = Details(len(asked))
-    listed = _pack(details, asked, lambda: Batch(data, brief=True), PACKED_LIMIT)
-    if listed == len(asked):
+    if details.pack(asked, lambda: Batch(data, brief=True), PACKED_LIMIT) == len(asked):
         room = PACKED_LIMIT - sum(map(len, details.batches))
-        details.pair = _pair(data)
-        telling = sorted(asked, key=lambda q: len({found(data, q.id, label) for label in details.pair or ()}) < 2)
-        details.whole = _pack(details, telling, lambda: Batch(data), room)
+        others = [label for label in data.contenders or data.labels if label != data.baseline]
+        if data.baseline and others:  # whose difference a reader asks about first
+            details.pair = data.baseline, others[0]
+        differing = sorted(asked, key=lambda q: len({found(data, q.id, label) for label in details.pair or ()}) < 2)
+        details.whole = details.pack(differing, lambda: Batch(data), room)
     return details
-
-
-def _pack(details: Details, questions: Sequence[BenchmarkQuestion], batch: Callable[[], Batch], room: int) -> int:
-    """Add batches while there is room for them; returns how many questions they hold."""
-    done = 0
-    for part in _parts(questions):
-        content = batch().pack(part)
-        room -= len(content)
-        if room < 0:
-            break
-        details.add(part, content)
-        done += len(part)
-    return done
-
-
-def _parts(questions: Sequence[BenchmarkQuestion]) -> Iterator[Sequence[BenchmarkQuestion]]:
-    return (questions[start : start + BATCH] for start in range(0, len(questions), BATCH))
-
-
-def _pair(data: ReportData) -> tuple[str, str] | None:
-    """The baseline and the best other label, whose difference a reader asks about first."""
-    others = [label for label in data.contenders or data.labels if label != data.baseline]
-    return (data.baseline, others[0]) if data.baseline and others else None
-
-
-def _asked(data: ReportData) -> list[BenchmarkQuestion]:
-    known = {question_id for question_id, _ in data.rows}
-    return [q for q in data.benchmark.questions if q.id in known]

@@ -7,25 +7,14 @@ import gzip
 import hashlib
 from functools import cache
 from importlib.resources import files
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from hopbench.eval.files import write_atomically
-from hopbench.eval.metrics import best_value, lacking, sign_of
+from hopbench.eval.metrics import best_value, lacking, ragas_metrics, sign_of
 from hopbench.eval.report._questions import packed_details, question_index
-from hopbench.eval.report._tables import (
-    board,
-    breakdowns,
-    cost_columns,
-    failures,
-    metric_columns,
-    models,
-    observations,
-    ragas_rows,
-    reach,
-    stages,
-    target_rows,
-)
+from hopbench.eval.report._tables import board, breakdowns, failures, models, observations, reach
 from hopbench.eval.report.charts import figures
 from hopbench.eval.report.data import ReportData, shown_interval
 from hopbench.eval.report.recommend import recommended
@@ -48,15 +37,21 @@ def write_report(data: ReportData, path: Path) -> None:
         recommendation=recommended(data),
         conclusion=conclusion(data),
         lacking=lacking(data.primary or None),
-        rows=board(data),
-        metric_columns=metric_columns(data),
-        cost_columns=cost_columns(data),
+        **board(data),
         breakdowns=split,
         reach=reach(data),
         observations=observations(data),
-        stages=stages(data),
-        ragas=ragas_rows(data),
-        targets=target_rows(data),
+        stages={label: spent for label in data.labels if (spent := data.strategies[label].get("stage_seconds"))},
+        ragas=ragas_metrics(data.metrics),
+        ragas_pairs={(pair["label"], pair["metric"]): pair for pair in data.ragas_comparisons},
+        targets=sorted(
+            (
+                (outcome["passed"], condition, label, outcome["value"])
+                for condition, labels in (data.results.get("targets") or {}).items()
+                for label, outcome in labels.items()
+            ),
+            key=itemgetter(0),  # failed ones first
+        ),
         failures=failures(data),
         models=models(data),
         figures=figures(data, split),
@@ -80,30 +75,19 @@ def render_page(template: str, **context: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "points": points,
-        "limit": points_limit,
-        "value": _value,
-        "signed": _signed,
-        "count": _count,
-        "cost": _cost,
-    }
+    environment.filters |= {"points": points, "limit": points_limit, "value": _value, "signed": _signed}
     environment.globals |= {"best_value": best_value, "sign_of": sign_of, "shown_interval": shown_interval}
     environment.globals |= {"in_sample_words": in_sample_words}
-    script = "\n".join(_asset(name) for name in SCRIPTS)
+    assets = files("hopbench.eval.report").joinpath("assets")
+    script = "\n".join(assets.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
     packed, library_hash = _plotly()
     return environment.get_template(template).render(
-        style=_asset("report.css"),
+        style=assets.joinpath("report.css").read_text(encoding="utf-8"),
         script=script,
         plotly=packed,
         script_hashes=[_hash(script), library_hash],
         **context,
     )
-
-
-@cache
-def _asset(name: str) -> str:
-    return files("hopbench.eval.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 @cache
@@ -119,24 +103,11 @@ def _hash(script: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
-def _value(number: float | None) -> str:
-    """A metric as in results.json and MLflow, three decimals; a dash where it was not measured."""
-    return "–" if number is None else f"{number:.3f}"
+def _value(number: float | None, form: str = ".3f") -> str:
+    """A metric as in results.json and MLflow, three decimals, or in another form; a dash where it was not measured."""
+    return "–" if number is None else format(number, form)
 
 
 def _signed(number: float) -> str:
     """A difference, or a limit of its interval; one that rounds to 0 is shown with its side of 0."""
     return limit(number).replace("-", MINUS)
-
-
-def _count(number: float | None) -> str:
-    return "–" if number is None else f"{number:,.0f}"
-
-
-def _cost(number: float | None, name: str) -> str:
-    """A cost in the unit of its column."""
-    if number is None:
-        return "–"
-    if name == "coverage":
-        return f"{number:.1%}"
-    return f"{number:,.0f}" if name in ("round_trips", "llm_calls", "tokens", "context_tokens") else f"{number:,.1f}"

@@ -1,70 +1,83 @@
-"""The report's tables: leaderboard, RAGAS's metrics, targets, breakdowns with ceilings, language models, failures."""
+"""The report's tables: leaderboard, breakdowns with ceilings, what strategies met, language models, failures."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from statistics import fmean
 from typing import Any
 
-from hopbench.eval.answering.answers import JudgeEntry, ReaderEntry
-from hopbench.eval.metrics import best_value, get_metric, ragas_metrics, shown_in, shown_metrics, worst_of
+from hopbench.eval.metrics import get_metric, ragas_metrics, shown_in, shown_metrics, worst_of
 from hopbench.eval.metrics.scoring import gold_facts
-from hopbench.eval.report.data import ReportData, is_hop_free, shown_interval
-from hopbench.eval.runs.files import ComparisonEntry, StrategyEntry, figure
+from hopbench.eval.report.data import ReportData, shown_interval
+from hopbench.eval.runs.files import figure
 from hopbench.eval.types import BenchmarkQuestion, too_many_failed
 from hopbench.retrieval.llm.endpoint import asked_of
-from hopbench.retrieval.strategies.registry import InSample
 
-COST_COLUMNS = {
-    "coverage": "Share of questions that got a ranking",
-    "seconds": "Wall time for all questions, in batch, without what is done once for the corpus",
-    "latency_ms_p50": "Median time of one warm question, ms",
-    "latency_ms_p95": "95th percentile of one warm question, ms",
-    "round_trips": "Calls to the graph store",
-    "context_tokens": "Tokens of the context that a reader gets, a mean",
-    "llm_calls": "Calls to a language model",
-    "tokens": "Tokens sent to and received from a language model",
+COST_COLUMNS = {  # column → heading, meaning, format
+    "coverage": ("coverage", "Share of questions that got a ranking", ".1%"),
+    "seconds": ("seconds", "Wall time for all questions, in batch, without what is done once for the corpus", ",.1f"),
+    "latency_ms_p50": ("p50 ms", "Median time of one warm question, ms", ",.1f"),
+    "latency_ms_p95": ("p95 ms", "95th percentile of one warm question, ms", ",.1f"),
+    "round_trips": ("round trips", "Calls to the graph store", ",.0f"),
+    "context_tokens": ("context tokens", "Tokens of the context that a reader gets, a mean", ",.0f"),
+    "llm_calls": ("LLM calls", "Calls to a language model", ",.0f"),
+    "tokens": ("tokens", "Tokens sent to and received from a language model", ",.0f"),
 }
 ANSWERS = ("answer_em", "answer_f1")
 
 
 @dataclass(frozen=True)
-class BoardRow:
-    """A label's line in the leaderboard; `verdict` is empty for the baseline itself and where nothing was compared.
+class Group:
+    """Questions that belong together; `ceiling` is None for metrics without one, `means` are by label."""
 
-    `interval` is that of the mean, `beside` that of the difference, shown beside the verdict.
-    """
-
-    label: str
-    kind: str
-    in_sample: InSample | None
-    hop_free: bool
-    is_baseline: bool
-    incomplete: bool
-    metrics: Mapping[str, float | None]
-    costs: Mapping[str, float | None]
-    failures: int
-    answered: float | None
-    interval: tuple[float, float] | None
-    beside: tuple[float, float] | None
-    comparison: ComparisonEntry | None
-    verdict: str
+    name: str
+    questions: int
+    ceiling: float | None
+    means: dict[str, float | None]
 
 
-def metric_columns(data: ReportData) -> list[str]:
-    """List the leaderboard's metrics that were measured, headline first."""
-    shown = shown_metrics("report", data.metrics, data.primary)
-    return [*shown, *(name for name in ragas_metrics(data.metrics) if name in data.metrics)]
+@dataclass(frozen=True)
+class Breakdown:
+    """One metric over both ways of grouping; the first group of `by_type` is all questions."""
+
+    metric: str
+    by_type: list[Group]
+    by_gold: list[Group]
 
 
-def cost_columns(data: ReportData) -> dict[str, str]:
-    """List the cost columns with their meaning; language-model columns only where one was called."""
-    entries = data.strategies.values()
-    optional = {name for name in ("llm_calls", "tokens") if not any(figure(entry, name) for entry in entries)}
-    return {name: text for name, text in COST_COLUMNS.items() if name not in optional}
+def board(data: ReportData) -> dict[str, Any]:
+    """Make the leaderboard: a row per label, best headline score first, and the columns that were measured."""
+    ragas = ragas_metrics(data.metrics)
+    metrics = [
+        *shown_metrics("report", data.metrics, data.primary),
+        *(name for name in ragas if name in data.metrics),
+    ]
+    entries = data.strategies
+    unused = {name for name in ("llm_calls", "tokens") if not any(figure(one, name) for one in entries.values())}
+    rows = []
+    for label in data.labels:
+        entry, pair, failed = entries[label], data.compared.get(label), int(entries[label].get("failures") or 0)
+        row = {
+            "label": label,
+            "kind": str(entry.get("kind", "")),
+            "in_sample": data.in_sample.get(label),
+            "is_baseline": label == data.baseline,
+            "incomplete": too_many_failed(failed, data.results["benchmark"].get("questions") or 1),
+            "metrics": {name: entry["metrics"].get(name) for name in metrics},
+            "costs": {name: figure(entry, name) for name in COST_COLUMNS},
+            "failures": failed,
+            "answered": (entry.get("answered") or {}).get(data.primary) if failed else None,
+            "interval": data.intervals.get(label, {}).get(data.primary),
+            "pair": pair,
+            "pair_interval": pair and shown_interval(pair),
+            "verdict": "" if pair is None or label == data.baseline else str(pair["verdict"]),
+        }
+        rows.append(row)
+    costs = {name: column for name, column in COST_COLUMNS.items() if name not in unused}
+    return {"rows": rows, "metric_columns": metrics, "cost_columns": costs}
 
 
 def reach(data: ReportData) -> dict[str, dict[str, float]]:
@@ -73,7 +86,9 @@ def reach(data: ReportData) -> dict[str, dict[str, float]]:
     for label in data.labels:
         entry = data.strategies[label]
         known = {**entry["metrics"], **entry.get("reach", {})}
-        names = sorted((name for name in known if name.startswith("reach")), key=_steps)
+        names = [name for name in known if name.startswith("reach")]
+        # reach@1 before reach_share@1 (or reach@1_share) before reach@2
+        names.sort(key=lambda name: (name.partition("@")[2].removesuffix("_share"), "share" in name))
         if names:
             ceilings[label] = {name: known[name] for name in names}
     return ceilings
@@ -93,46 +108,6 @@ def observations(data: ReportData) -> dict[str, dict[str, float]]:
     return by_label
 
 
-def stages(data: ReportData) -> dict[str, dict[str, float]]:
-    """Collect milliseconds per question in batch: label → stage of the strategy → time."""
-    asked = data.results["benchmark"].get("questions") or 1
-    entries = {label: data.strategies[label].get("stage_seconds") or {} for label in data.labels}
-    return {label: {name: 1000 * spent / asked for name, spent in own.items()} for label, own in entries.items() if own}
-
-
-def _steps(name: str) -> tuple[str, bool]:
-    """reach@1 before reach_share@1 (or reach@1_share) before reach@2."""
-    return name.partition("@")[2].removesuffix("_share"), "share" in name
-
-
-def board(data: ReportData) -> list[BoardRow]:
-    """Make the leaderboard, best headline score first."""
-    return [_board_row(data, label) for label in data.labels]
-
-
-def _board_row(data: ReportData, label: str) -> BoardRow:
-    entry = data.strategies[label]
-    comparison = data.comparison(label)
-    failures = int(entry.get("failures") or 0)
-    asked = data.results["benchmark"].get("questions") or 1
-    return BoardRow(
-        label=label,
-        kind=str(entry.get("kind", "")),
-        in_sample=entry.get("in_sample"),
-        hop_free=is_hop_free(label),
-        is_baseline=label == data.baseline,
-        incomplete=too_many_failed(failures, asked),
-        metrics={name: entry["metrics"].get(name) for name in metric_columns(data)},
-        costs={name: figure(entry, name) for name in COST_COLUMNS},
-        failures=failures,
-        answered=(entry.get("answered") or {}).get(data.primary) if failures else None,
-        interval=data.interval(label, data.primary),
-        beside=None if comparison is None else shown_interval(comparison),
-        comparison=comparison,
-        verdict="" if comparison is None or label == data.baseline else str(comparison["verdict"]),
-    )
-
-
 def failures(data: ReportData) -> dict[str, list[tuple[str, list[str]]]]:
     """Group failures: label → (reason, question ids), most frequent first; labels without any are absent."""
     grouped: dict[str, dict[str, list[str]]] = {}
@@ -146,97 +121,31 @@ def failures(data: ReportData) -> dict[str, list[tuple[str, list[str]]]]:
     }
 
 
-@dataclass(frozen=True)
-class RagasRow:
-    """A label's means, and its comparison with the baseline, by metric; None where there is none."""
-
-    label: str
-    means: Mapping[str, float | None]
-    comparisons: Mapping[str, ComparisonEntry | None]
-
-
-@dataclass(frozen=True)
-class TargetRow:
-    """A label's value for a target; `value` is None where it was not measured."""
-
-    condition: str
-    label: str
-    value: float | None
-    passed: bool
-
-
-def ragas_rows(data: ReportData) -> tuple[dict[str, float | None], list[RagasRow]]:
-    """List RAGAS's metrics with the best mean of each, and a row per label in the leaderboard's order."""
-    names = ragas_metrics(data.metrics)
-    pairs = {(pair["label"], pair["metric"]): pair for pair in data.beside}
-    rows = [
-        RagasRow(
-            label,
-            {name: data.strategies[label]["metrics"].get(name) for name in names},
-            {name: pairs.get((label, name)) for name in names},
-        )
-        for label in data.labels
-    ]
-    return {name: best_value(name, (row.means[name] for row in rows)) for name in names}, rows
-
-
-def target_rows(data: ReportData) -> Sequence[TargetRow]:
-    """List the targets' outcomes, failed ones first."""
-    rows = [
-        TargetRow(condition, label, outcome["value"], outcome["passed"])
-        for condition, labels in (data.results.get("targets") or {}).items()
-        for label, outcome in labels.items()
-    ]
-    return sorted(rows, key=lambda row: row.passed)
-
-
-@dataclass(frozen=True)
-class Group:
-    """Questions that belong together; `ceiling` is None for metrics without one."""
-
-    name: str
-    questions: int
-    ceiling: float | None
-    means: dict[str, float | None]
-
-
-@dataclass(frozen=True)
-class Breakdown:
-    """One metric over both ways of grouping; the first group of `by_type` is all questions."""
-
-    metric: str
-    by_type: list[Group]
-    by_gold: list[Group]
-
-
 def breakdowns(data: ReportData) -> list[Breakdown]:
     """Make a breakdown for every metric with a column in the questions' table, the headline first."""
     known = [str(name) for name in data.questions.columns if data.questions[name].notna().any()]
     wanted = [name for name in dict.fromkeys((data.primary, *shown_in("breakdown"))) if name in known]
     wanted += ragas_metrics(known)
     wanted += sorted(name for name in known if re.fullmatch(r"reach@\d+", name))
-    return [_breakdown(data, metric) for metric in wanted]
+    types: dict[str, list[BenchmarkQuestion]] = {}
+    gold: dict[str, list[BenchmarkQuestion]] = {}
+    for question in data.asked:
+        types.setdefault(question.type or "no type", []).append(question)
+        gold.setdefault(f"{question.gold.size:>3} gold", []).append(question)
+    return [
+        Breakdown(
+            metric,
+            [
+                _group(data, metric, "all questions", data.asked),
+                *(_group(data, metric, name, types[name]) for name in sorted(types)),
+            ],
+            [_group(data, metric, name.strip(), gold[name]) for name in sorted(gold)],
+        )
+        for metric in wanted
+    ]
 
 
-def _breakdown(data: ReportData, metric: str) -> Breakdown:
-    asked = {question_id for question_id, _ in data.rows}
-    questions = [q for q in data.benchmark.questions if q.id in asked]
-    everything = _group(data, metric, "all questions", questions)
-    by_type = _split(data, metric, questions, lambda q: q.type or "no type")
-    by_gold = _split(data, metric, questions, lambda q: f"{q.gold.size:>3} gold")
-    return Breakdown(metric, [everything, *by_type], by_gold)
-
-
-def _split(
-    data: ReportData, metric: str, questions: list[BenchmarkQuestion], key: Callable[[BenchmarkQuestion], str]
-) -> list[Group]:
-    groups: dict[str, list[BenchmarkQuestion]] = {}
-    for question in questions:
-        groups.setdefault(key(question), []).append(question)
-    return [_group(data, metric, name.strip(), groups[name]) for name in sorted(groups)]
-
-
-def _group(data: ReportData, metric: str, name: str, questions: list[BenchmarkQuestion]) -> Group:
+def _group(data: ReportData, metric: str, name: str, questions: Sequence[BenchmarkQuestion]) -> Group:
     means = {
         label: filled((data.rows.get((q.id, label), {}).get(metric) for q in questions), worst_of(metric))
         for label in data.labels
@@ -260,63 +169,41 @@ def ceiling(metric: str, question: BenchmarkQuestion, titles: Mapping[str, str])
     return max(map(get_metric(metric).ceiling, gold_facts(question, titles)))
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A mean over the scored questions, their share, and the judge's spread where it scored more than once."""
+def models(data: ReportData) -> dict[str, Any] | None:
+    """Make the section on language models; None where no model was called.
 
-    mean: float | None
-    coverage: float | None = None
-    judge_sd: float | None = None
-
-
-@dataclass(frozen=True)
-class Models:
-    """The report's section on language models; `calls` is empty in a report made from files without details."""
-
-    reader: str
-    judge: JudgeEntry | None
-    judged_by: str
-    columns: Sequence[str]
-    rows: Mapping[str, Mapping[str, Cell]]
-    failures: Mapping[str, Mapping[str, Mapping[str, int]]]
-    calls: Mapping[str, Mapping[str, Any]]
-
-
-def models(data: ReportData) -> Models | None:
-    """Make the section on language models; None where no model was called."""
+    A row's cell is (mean, share of the questions that it is of, the judge's spread where it scored more than once).
+    """
     reader, judge = data.results.get("reader"), data.results.get("judge")
     if not reader and not judge:
         return None
-    rows = {label: _model_row(data.strategies[label]) for label in data.labels}
-    named = list(dict.fromkeys(name for row in rows.values() for name in row))
-    failures = {label: _model_failures(data.strategies[label]) for label in data.labels}
-    return Models(
-        _named(reader) if reader else "",
-        judge,
-        _named(judge) if judge else "",
-        [*(name for name in ANSWERS if name in named), *(name for name in named if name not in ANSWERS)],
-        {label: row for label, row in rows.items() if row},
-        {label: reasons for label, reasons in failures.items() if reasons},
-        data.run.get("calls") or {},
-    )
-
-
-def _named(entry: ReaderEntry | JudgeEntry) -> str:
-    """A model, how it was asked where that was set, and what its endpoint refused."""
-    asked = [f"{name.replace('_', ' ')} {value}" for name, value in asked_of(entry).items()]
-    return ", ".join([entry["llm"], *asked, *([f"its endpoint {entry['adapted']}"] if "adapted" in entry else [])])
-
-
-def _model_row(entry: StrategyEntry) -> dict[str, Cell]:
-    answered, measured = entry.get("answered") or {}, entry.get("measured") or {}
-    row = {name: Cell(answered[name], measured.get(name)) for name in ANSWERS if name in answered}
-    judged = entry.get("judged") or {}
-    return row | {name: Cell(scores["mean"], scores["coverage"], scores["judge_sd"]) for name, scores in judged.items()}
-
-
-def _model_failures(entry: StrategyEntry) -> dict[str, Mapping[str, int]]:
-    by_metric = {name: scores["failures"] for name, scores in (entry.get("judged") or {}).items() if scores["failures"]}
-    unanswered = entry["answering"]["failures"] if "answering" in entry else 0
-    if not unanswered:
-        return by_metric
-    return {"answer": {"no answer (questions.parquet, answer_failure)": unanswered}, **by_metric}
+    rows: dict[str, dict[str, tuple[float | None, float | None, float | None]]] = {}
+    failed: dict[str, dict[str, Mapping[str, int]]] = {}
+    for label in data.labels:
+        entry = data.strategies[label]
+        answered, judged = entry.get("answered") or {}, entry.get("judged") or {}
+        shares = entry.get("measured") or {}
+        cells = {name: (answered[name], shares.get(name), None) for name in ANSWERS if name in answered}
+        means = {name: (scores["mean"], scores["coverage"], scores["judge_sd"]) for name, scores in judged.items()}
+        unanswered = entry["answering"]["failures"] if "answering" in entry else 0
+        reasons: dict[str, Mapping[str, int]] = {}
+        if unanswered:
+            reasons["answer"] = {"no answer (questions.parquet, answer_failure)": unanswered}
+        reasons |= {name: scores["failures"] for name, scores in judged.items() if scores["failures"]}
+        rows |= {label: {**cells, **means}} if cells or means else {}
+        failed |= {label: reasons} if reasons else {}
+    named = dict.fromkeys(name for row in rows.values() for name in row)
+    described = []
+    for model in (reader, judge):  # the model, how it was asked where that was set, and what its endpoint refused
+        asked = [f"{name.replace('_', ' ')} {value}" for name, value in asked_of(model or {}).items()]
+        refused = [f"its endpoint {model['adapted']}"] if model and "adapted" in model else []
+        described.append(", ".join([model["llm"], *asked, *refused]) if model else "")
+    return {
+        "reader": described[0],
+        "judge": judge,
+        "judged_by": described[1],
+        "columns": sorted(named, key=lambda name: name not in ANSWERS),
+        "rows": rows,
+        "failures": failed,
+        "calls": data.run.get("calls") or {},
+    }

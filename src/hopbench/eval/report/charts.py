@@ -14,7 +14,8 @@ from typing import Any
 from hopbench.eval.metrics import sign_of
 from hopbench.eval.metrics.base import CUTOFFS
 from hopbench.eval.report._tables import Breakdown
-from hopbench.eval.report.data import ReportData, is_hop_free
+from hopbench.eval.report.data import ReportData
+from hopbench.retrieval.strategies.label import Label
 
 Figure = dict[str, Any]
 """A chart as Plotly's JSON: `id`, `traces`, `layout`, and what the page's script needs beside them."""
@@ -34,43 +35,39 @@ def depth_curves(data: ReportData) -> Figure | None:
     traces = []
     for label in data.labels:
         scores = [data.strategies[label]["metrics"].get(f"all_gold@{k}") for k in depths]
-        trace = _trace(data, label, [str(k) for k in depths], scores, "lines+markers")
-        pairs = [data.interval(label, f"all_gold@{k}") for k in depths]
-        traces.append(trace | _error_bars(scores, pairs, "error_y") | {"hovertemplate": "top %{x}: %{y:.3f}"})
+        pairs = [data.intervals.get(label, {}).get(f"all_gold@{k}") for k in depths]
+        trace = _trace(data, label, [str(k) for k in depths], scores, "lines+markers", pairs)
+        traces.append(trace | {"hovertemplate": "top %{x}: %{y:.3f}"})
     layout = {"xaxis": {"title": {"text": "passages read, k"}, "type": "category"}, "yaxis": _axis("all_gold@k")}
     return {"id": "curves", "traces": traces, "layout": layout | {"hovermode": "x unified", "showlegend": True}}
 
 
 def quality_against_latency(data: ReportData) -> Figure | None:
     """Draw the headline metric over the median latency of one question (log scale), with the Pareto front."""
-    if not data.primary:
-        return None
-    places = [(label, *_place(data, label)) for label in data.labels]
-    known = [(label, ms, score) for label, ms, score in places if ms and score is not None]
+    metric, known = data.primary, []
+    for label in data.labels if metric else ():
+        ms, score = data.strategies[label].get("latency_ms_p50"), data.strategies[label]["metrics"].get(metric)
+        if ms and score is not None:
+            known.append((label, ms, score))
     if not known:
         return None
-    traces = []
     times = [ms for _, ms, _ in known]
     middle = (min(times) * max(times)) ** 0.5
+    front = pareto(known, sign_of(metric))
+    line = {"x": [ms for _, ms, _ in front], "y": [score for _, _, score in front], "mode": "lines", "type": "scatter"}
+    style = {"name": "Pareto front", "line": {"shape": "hv"}, "meta": {"front": True}, "hoverinfo": "skip"}
+    traces: list[Figure] = [line | style]
     for label, ms, score in known:
-        trace = _trace(data, label, [ms], [score], "markers+text")
-        bars = _error_bars([score], [data.interval(label, data.primary)], "error_y")
+        pair = data.intervals.get(label, {}).get(metric)
+        trace = _trace(data, label, [ms], [score], "markers+text", [pair])
         side = "top left" if ms > middle else "top right"  # beside the error bar, above the front
         hover = "%{x:.1f} ms, %{y:.3f}"
-        traces.append(trace | bars | {"text": [f" {trace['name']} "], "textposition": side, "hovertemplate": hover})
-    front = pareto(known, sign_of(data.primary))
-    line = {"x": [ms for _, ms, _ in front], "y": [score for _, _, score in front], "mode": "lines", "type": "scatter"}
-    traces.insert(
-        0, line | {"name": "Pareto front", "line": {"shape": "hv"}, "meta": {"front": True}, "hoverinfo": "skip"}
-    )
+        traces.append(trace | {"text": [f" {trace['name']} "], "textposition": side, "hovertemplate": hover})
     ticks = [base * 10**power for power in range(-3, 7) for base in (1, 2, 5)]
     axis = {"title": {"text": "median latency of one question, ms (log)"}, "type": "log", "tickvals": ticks}
     axis["ticktext"] = [f"{tick:g}" for tick in ticks]
-    return {
-        "id": "latency",
-        "traces": traces,
-        "layout": {"xaxis": axis, "yaxis": _axis(data.primary, from_zero=False)},
-    }
+    layout = {"xaxis": axis, "yaxis": _axis(metric, from_zero=False)}
+    return {"id": "latency", "traces": traces, "layout": layout}
 
 
 def pareto(places: list[tuple[str, float, float]], sign: float = 1.0) -> list[tuple[str, float, float]]:
@@ -88,14 +85,13 @@ def by_type(data: ReportData, split: list[Breakdown]) -> Figure | None:
         return None
     groups = split[0].by_type[::-1]
     rows = [f"{escape(group.name)} ({group.questions})" for group in groups]
+    hover = {"hovertemplate": "%{y}: %{x:.3f}"}
     traces = [
-        _trace(data, label, [group.means[label] for group in groups], rows, "markers")
-        | {"hovertemplate": "%{y}: %{x:.3f}"}
-        for label in data.labels
+        _trace(data, label, [group.means[label] for group in groups], rows, "markers") | hover for label in data.labels
     ]
     if all(group.ceiling is not None for group in groups):
         ceiling = {"x": [group.ceiling for group in groups], "y": rows, "mode": "markers", "type": "scatter"}
-        traces.insert(0, ceiling | {"name": "ceiling", "meta": {"ceiling": True}, "hovertemplate": "%{y}: %{x:.3f}"})
+        traces.insert(0, ceiling | {"name": "ceiling", "meta": {"ceiling": True}} | hover)
     layout = {"xaxis": _axis(split[0].metric), "yaxis": {"type": "category"}, "showlegend": True}
     return {"id": "types", "traces": traces, "layout": layout, "rows": len(rows)}
 
@@ -109,28 +105,34 @@ def over_nights(data: ReportData) -> Figure | None:
     traces = []
     for label in data.labels:
         own = [point for point in points if point["label"] == label]
-        scores = [point["value"] for point in own]
         pairs = [None if point["low"] is None else (point["low"], point["high"]) for point in own]
-        trace = _trace(data, label, [point["started"][:19] for point in own], scores, "lines+markers")
-        hover = {"hovertemplate": "%{x|%Y-%m-%d %H:%M}: %{y:.3f}"}
-        traces.append(trace | _error_bars(scores, pairs, "error_y") | hover)
+        starts, scores = [point["started"][:19] for point in own], [point["value"] for point in own]
+        trace = _trace(data, label, starts, scores, "lines+markers", pairs)
+        traces.append(trace | {"hovertemplate": "%{x|%Y-%m-%d %H:%M}: %{y:.3f}"})
     dates = {"title": {"text": "night, UTC"}, "type": "date", "hoverformat": "%Y-%m-%d %H:%M"}
     layout = {"xaxis": dates, "yaxis": _axis(points[0]["metric"], from_zero=False), "showlegend": True}
     return {"id": "nights", "traces": traces, "layout": layout}
 
 
-def _trace(data: ReportData, label: str, x: list[Any], y: list[Any], mode: str) -> Figure:
-    meta = {"series": data.labels.index(label), "hop_free": is_hop_free(label)}
+def _trace(
+    data: ReportData,
+    label: str,
+    x: list[Any],
+    y: list[Any],
+    mode: str,
+    pairs: Sequence[Sequence[float] | None] = (None,),
+) -> Figure:
+    """A label's points, with error bars where all of them have an interval."""
+    meta = {"series": data.labels.index(label), "hop_free": Label.of_any(label).is_hop_free}
     name = escape(label) + (" *" if label in data.in_sample else "")
-    return {"type": "scatter", "mode": mode, "name": name, "x": x, "y": y, "meta": meta}
-
-
-def _error_bars(scores: list[float | None], pairs: list[tuple[float, float] | None], axis: str) -> Figure:
-    if any(pair is None for pair in pairs):
-        return {}
-    up = [pair[1] - (score or 0.0) for pair, score in zip(pairs, scores, strict=True) if pair]
-    down = [(score or 0.0) - pair[0] for pair, score in zip(pairs, scores, strict=True) if pair]
-    return {axis: {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "thickness": 1.2, "width": 3}}
+    trace: Figure = {"type": "scatter", "mode": mode, "name": name, "x": x, "y": y, "meta": meta}
+    bounds = [pair for pair in pairs if pair is not None]
+    if len(bounds) < len(pairs):
+        return trace
+    up = [high - (score or 0.0) for (_, high), score in zip(bounds, y, strict=True)]
+    down = [(score or 0.0) - low for (low, _), score in zip(bounds, y, strict=True)]
+    bars = {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "thickness": 1.2, "width": 3}
+    return trace | {"error_y": bars}
 
 
 def _axis(metric: str, *, from_zero: bool = True) -> Figure:
@@ -140,8 +142,3 @@ def _axis(metric: str, *, from_zero: bool = True) -> Figure:
     if not from_zero:
         return axis | {"tickformat": ".2f"} | ({"autorange": "reversed"} if lower else {})
     return axis | {"range": [1.02, 0] if lower else [0, 1.02]}
-
-
-def _place(data: ReportData, label: str) -> tuple[float | None, float | None]:
-    entry = data.strategies[label]
-    return entry.get("latency_ms_p50"), entry["metrics"].get(data.primary)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from hopbench.eval.answering.answers import CLOSED_BOOK
 from hopbench.eval.compare import BREAKDOWN_RESAMPLES, PairResult, compare
 from hopbench.eval.metrics import lacking, primary_of, rank_key
 from hopbench.eval.report.data import ReportData
@@ -99,8 +100,8 @@ class Recommendation:
     @property
     def alternatives(self) -> list[Option]:
         """Labels that are not distinguishable from the best and cheaper, cheapest first."""
-        found = [option for option in self.options if option.as_good and option.cheaper]
-        return sorted(found, key=lambda option: (option.latency_ms or 0.0, option.label))
+        cheaper = [option for option in self.options if option.as_good and option.cheaper]
+        return sorted(cheaper, key=lambda option: (option.latency_ms or 0.0, option.label))
 
     def _repr_html_(self) -> str:
         """The sentence and the table, as a notebook shows them."""
@@ -109,47 +110,65 @@ class Recommendation:
 
     def sentence(self) -> str:
         """The recommendation in plain words."""
+        within = f" (limits: {self.limits})" if str(self.limits) else ""
         if self.best is None:
-            return f"No label can be recommended{_within(self.limits)}: {self._reasons()}."
+            reasons = [f"{option.label}: {', '.join(option.excluded)}" for option in self.options[:SHOWN_REASONS]]
+            if len(self.options) > SHOWN_REASONS:
+                reasons.append(f"and {len(self.options) - SHOWN_REASONS} more")
+            return f"No label can be recommended{within}: {'; '.join(reasons) or 'none was run'}."
         best = self.best
-        text = f"Take {best.label}{_within(self.limits)}: it {meaning(self.metric, best.value or 0.0)}{_cost(best)}."
-        return f"{text} {self._rivals()}".rstrip()
+        costs = [] if best.latency_ms is None else [f"{best.latency_ms:.2g} ms a question"]
+        costs += [f"{best.llm_calls:.2g} calls of a language model"] if best.llm_calls else []
+        cost = f", for {' and '.join(costs)}" if costs else ""
+        text = f"Take {best.label}{within}: it {meaning(self.metric, best.value or 0.0)}{cost}."
+        equal = [option.label for option in self.options if option.as_good]
+        if self.alternatives:
+            return f"{text} {self._cheaper(best, *self.alternatives)}"
+        if equal:
+            questions = f"These {self.questions} questions cannot tell it from {listed(equal)}"
+            return f"{text} {questions}, of which none is cheaper."
+        only = len(self.options) < 2
+        return text if only else f"{text} Every other label here is worse, and the difference is real."
 
-    def _reasons(self) -> str:
-        reasons = [f"{option.label}: {', '.join(option.excluded)}" for option in self.options[:SHOWN_REASONS]]
-        rest = len(self.options) - len(reasons)
-        return "; ".join([*reasons, *([f"and {rest} more"] if rest else [])]) or "none was run"
-
-    def _rivals(self) -> str:
-        if cheaper := self.alternatives:
-            return " ".join(self._cheaper(option) for option in cheaper[:1]) + _others(cheaper[1:])
-        good = [option.label for option in self.options if option.as_good]
-        if not good:
-            return "" if len(self.options) < 2 else "Every other label here is worse, and the difference is real."
-        return f"These {self.questions} questions cannot tell it from {listed(good)}, of which none is cheaper."
-
-    def _cheaper(self, option: Option) -> str:
-        pair = option.against_best
+    def _cheaper(self, best: Option, first: Option, *others: Option) -> str:
+        pair = first.against_best
         assert pair is not None  # alternatives were compared
-        assert self.best is not None
-        times = (self.best.latency_ms or 0.0) / (option.latency_ms or 1.0)
+        times = (best.latency_ms or 0.0) / (first.latency_ms or 1.0)
         interval = pair.ci_family
-        beside = f" [{points_limit(interval.low)}, {points_limit(interval.high)}]" if interval else ""
-        shows = (
-            f"; {pair.n} questions would reliably show {100 * pair.minimum_detectable:.1f} points"
-            if pair.minimum_detectable is not None
-            else ""
+        bounds = f" [{points_limit(interval.low)}, {points_limit(interval.high)}]" if interval else ""
+        detectable = pair.minimum_detectable
+        shows = "" if detectable is None else f"; {pair.n} questions would reliably show {100 * detectable:.1f} points"
+        text = (
+            f"{first.label} is {times:.1f} times as fast ({first.latency_ms:.2g} ms against "
+            f"{best.latency_ms:.2g}) and cannot be told from it ({points(pair.difference)} points{bounds}{shows})."
         )
-        return (
-            f"{option.label} is {times:.1f} times as fast ({option.latency_ms:.2g} ms against "
-            f"{self.best.latency_ms:.2g}) and cannot be told from it ({points(pair.difference)} points{beside}{shows})."
-        )
+        names = [f"{option.label} ({option.latency_ms:.2g} ms)" for option in others]
+        return f"{text} So are, at lower cost than the best, {listed(names)}." if names else text
 
     def to_frame(self) -> pd.DataFrame:
         """A row per label, best first, with the columns of the printed table."""
         import pandas as pd
 
-        return pd.DataFrame([_row(option, self.metric) for option in self.options])
+        rows = []
+        for option in self.options:
+            pair = option.against_best
+            interval = pair.ci_family if pair else None
+            row = {
+                "label": option.label,
+                self.metric: option.value,
+                "difference": pair.difference if pair else None,
+                "low": interval.low if interval else None,
+                "high": interval.high if interval else None,
+                "verdict": pair.verdict if pair else "",
+                "ms (p50)": option.latency_ms,
+                "ms (p95)": option.latency_ms_p95,
+                "context tokens": option.context_tokens,
+                "LLM calls": option.llm_calls,
+                "cheaper": option.cheaper,
+                "left out because": "; ".join(option.excluded),
+            }
+            rows.append(row)
+        return pd.DataFrame(rows)
 
 
 def recommend(
@@ -161,23 +180,44 @@ def recommend(
 ) -> Recommendation:
     """Choose the best label of a run within limits, by `metric` (default: the benchmark's primary metric).
 
-    `results` is the run's results.json, `rows` each label's rows of questions.parquet by question id. Labels that were
-    tuned or learned on the run's questions, and labels that failed on over 5% of them, are left out. All others are
-    compared with the best, as one family. Raises InputError where nothing says which label is better.
+    Labels that were tuned or learned on the run's questions, and labels that failed on over 5% of them, are left out.
+    All others are compared with the best, as one family.
+
+    Args:
+        results: The run's results.json.
+        rows: Each label's rows of questions.parquet by question id.
+        limits: What a label may take; none by default.
+        seed: Of the bootstrap.
+        metric: The metric to choose by.
+
+    Returns:
+        The best label with all others, best first.
+
+    Raises:
+        InputError: Nothing says which label is better.
     """
     limits = limits or Limits()
     metric = metric or primary_of(results)
     if metric is None:
         raise InputError(f"{results['benchmark']['name']}: nothing to recommend by: {lacking(None)}")
     questions = int(results["benchmark"]["questions"])
-    found = {label: _option(label, entry, metric, limits, questions) for label, entry in _ranked(results)}
-    eligible = [option for option in found.values() if not option.excluded]
+    options = {
+        label: _option(label, entry, metric, limits, questions)
+        for label, entry in (results.get("strategies") or {}).items()
+        if label != CLOSED_BOOK  # which ranks no passages
+    }
+    eligible = [option for option in options.values() if not option.excluded]
     best = min(eligible, key=lambda o: (rank_key(metric, o.value), o.latency_ms or 0.0, o.label), default=None)
     if best is not None and len(eligible) > 1:
         chosen = {option.label: rows[option.label] for option in eligible}
-        pairs = compare(chosen, best.label, metric, seed=seed, resamples=BREAKDOWN_RESAMPLES).pairs
-        found |= {pair.label: _compared(found[pair.label], pair, best) for pair in pairs}
-    order = sorted(found.values(), key=lambda o: (bool(o.excluded), o is not best, rank_key(metric, o.value), o.label))
+        for pair in compare(chosen, best.label, metric, seed=seed, resamples=BREAKDOWN_RESAMPLES).pairs:
+            own, reference = options[pair.label], best.latency_ms
+            faster = own.latency_ms is not None and reference is not None and own.latency_ms <= CHEAPER * reference
+            cheaper = faster and own.llm_calls <= best.llm_calls
+            options[pair.label] = replace(own, against_best=pair, cheaper=cheaper)
+    order = sorted(
+        options.values(), key=lambda o: (bool(o.excluded), o is not best, rank_key(metric, o.value), o.label)
+    )
     return Recommendation(metric, questions, limits, best, order)
 
 
@@ -188,11 +228,6 @@ def recommended(data: ReportData) -> str:
     questions = data.questions
     rows = {str(label): part.set_index("question_id") for label, part in questions.groupby("strategy", sort=False)}
     return recommend(data.results, rows, metric=data.primary).sentence()
-
-
-def _ranked(results: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """The labels that rank passages: all but the closed-book row."""
-    return [(label, entry) for label, entry in (results.get("strategies") or {}).items() if label != "closed_book"]
 
 
 def _option(label: str, entry: Mapping[str, Any], metric: str, limits: Limits, questions: int) -> Option:
@@ -213,48 +248,3 @@ def _option(label: str, entry: Mapping[str, Any], metric: str, limits: Limits, q
         (entry.get("llm_calls") or 0) / max(1, questions),
         excluded=excluded,
     )
-
-
-def _compared(option: Option, pair: PairResult, best: Option) -> Option:
-    own, reference = option.latency_ms, best.latency_ms
-    cheaper = own is not None and reference is not None and own <= CHEAPER * reference
-    return replace(option, against_best=pair, cheaper=cheaper and option.llm_calls <= best.llm_calls)
-
-
-def _within(limits: Limits) -> str:
-    return f" (limits: {limits})" if str(limits) else ""
-
-
-def _cost(option: Option) -> str:
-    parts = [
-        "" if option.latency_ms is None else f"{option.latency_ms:.2g} ms a question",
-        "" if not option.llm_calls else f"{option.llm_calls:.2g} calls of a language model",
-    ]
-    limits = " and ".join(filter(None, parts))
-    return f", for {limits}" if limits else ""
-
-
-def _others(options: Sequence[Option]) -> str:
-    if not options:
-        return ""
-    names = [f"{o.label} ({o.latency_ms:.2g} ms)" for o in options]
-    return f" So are, at lower cost than the best, {listed(names)}."
-
-
-def _row(option: Option, metric: str) -> dict[str, Any]:
-    pair = option.against_best
-    interval = pair.ci_family if pair else None
-    return {
-        "label": option.label,
-        metric: option.value,
-        "difference": pair.difference if pair else None,
-        "low": interval.low if interval else None,
-        "high": interval.high if interval else None,
-        "verdict": pair.verdict if pair else "",
-        "ms (p50)": option.latency_ms,
-        "ms (p95)": option.latency_ms_p95,
-        "context tokens": option.context_tokens,
-        "LLM calls": option.llm_calls,
-        "cheaper": option.cheaper,
-        "left out because": "; ".join(option.excluded),
-    }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from hopbench.eval.metrics import sign_of
-from hopbench.eval.report.data import ReportData, is_hop_free, shown_interval
+from hopbench.eval.report.data import ReportData, shown_interval
 from hopbench.eval.runs.files import ComparisonEntry
+from hopbench.retrieval.strategies.label import Label
 from hopbench.retrieval.strategies.registry import InSample
 
 MINUS = "\N{MINUS SIGN}"
@@ -49,36 +50,34 @@ def conclusion(data: ReportData) -> str:
     """
     if not data.primary:
         return "No label is ahead of another: this benchmark has nothing to score by."
-    if not data.contenders:
-        return f"No label here may be called the best.{_set_aside(data)}"
-    return _headline(data, data.contenders[0]) + _set_aside(data)
-
-
-def _headline(data: ReportData, best: str) -> str:
-    scored = f"{best} {meaning(data.primary, data.strategies[best]['metrics'].get(data.primary) or 0.0)}"
-    if not data.comparisons:
-        return f"{scored}; nothing was compared."
-    if best == data.baseline:
-        others = (
-            "no label that was not tuned or learned on these questions" if data.in_sample else "no other strategy here"
+    excluded = ""
+    if data.in_sample:
+        sets = sorted({name for sample in data.in_sample.values() for name in sample["sets"]})
+        were, their = ("was", "its") if len(data.in_sample) == 1 else ("were", "their")
+        excluded = (
+            f" {listed(list(data.in_sample))} {were} tuned or learned on questions of this benchmark "
+            f"({', '.join(sets)}): {their} scores here say nothing of other questions, and take no part in this."
         )
-        return f"{scored}, and {others} is ahead of this baseline.{_nearest(data)}"
-    comparison = data.comparison(best)
-    if comparison is None:
-        return f"{scored}; it was not compared with the baseline {data.baseline}."
-    return f"{scored}{_against(comparison, data.baseline)}"
-
-
-def _set_aside(data: ReportData) -> str:
-    """Which labels take no part, and why."""
-    if not data.in_sample:
-        return ""
-    sets = sorted({name for sample in data.in_sample.values() for name in sample["sets"]})
-    were, their = ("was", "its") if len(data.in_sample) == 1 else ("were", "their")
-    return (
-        f" {listed(list(data.in_sample))} {were} tuned or learned on questions of this benchmark ({', '.join(sets)}): "
-        f"{their} scores here say nothing of other questions, and take no part in this."
-    )
+    if not data.contenders:
+        return f"No label here may be called the best.{excluded}"
+    best, baseline = data.contenders[0], data.baseline
+    scored = f"{best} {meaning(data.primary, data.strategies[best]['metrics'].get(data.primary) or 0.0)}"
+    pair = data.compared.get(best)
+    if not data.comparisons:
+        state = "; nothing was compared."
+    elif best == baseline:
+        others = "label that was not tuned or learned on these questions" if data.in_sample else "other strategy here"
+        state = f", and no {others} is ahead of this baseline.{_nearest(data)}"
+    elif pair is None:
+        state = f"; it was not compared with the baseline {baseline}."
+    else:
+        kind = "the best hop-free baseline" if Label.of_any(baseline).is_hop_free else "the baseline"
+        if pair["verdict"] in ("better", "worse"):
+            state = f", {pair['verdict']} than {kind} {baseline} by {_difference(pair)}."
+        else:
+            difference = f"{_difference(pair)}.{_detectable(pair)}"
+            state = f", but that is not distinguishable from {kind} {baseline}: {difference}"
+    return f"{scored}{state}{excluded}"
 
 
 def listed(names: list[str]) -> str:
@@ -92,34 +91,25 @@ def in_sample_words(sample: InSample, kind: str) -> str:
     return f"{verb} {', '.join(sample['sets'])}"
 
 
-def _against(comparison: ComparisonEntry, baseline: str) -> str:
-    effect = _difference(comparison)
-    kind = "the best hop-free baseline" if is_hop_free(baseline) else "the baseline"
-    if comparison["verdict"] in ("better", "worse"):
-        return f", {comparison['verdict']} than {kind} {baseline} by {effect}."
-    return f", but that is not distinguishable from {kind} {baseline}: {effect}.{_detectable(comparison)}"
+def _difference(pair: ComparisonEntry) -> str:
+    if pair["effect"] is None or pair["ci_low"] is None:
+        return f"{pair['n']} shared questions are too few for an interval"
+    interval = shown_interval(pair)
+    bounds = f" [{points_limit(interval[0])}, {points_limit(interval[1])}]" if interval else ""
+    return f"{points(pair['effect'])} points{bounds}"
 
 
-def _difference(comparison: ComparisonEntry) -> str:
-    if comparison["effect"] is None or comparison["ci_low"] is None:
-        return f"{comparison['n']} shared questions are too few for an interval"
-    beside = shown_interval(comparison)
-    return f"{points(comparison['effect'])} points" + (
-        f" [{points_limit(beside[0])}, {points_limit(beside[1])}]" if beside else ""
-    )
-
-
-def _detectable(comparison: ComparisonEntry) -> str:
-    if (detectable := comparison.get("mde")) is None:
+def _detectable(pair: ComparisonEntry) -> str:
+    if (detectable := pair.get("mde")) is None:
         return ""
     return (
-        f" With {comparison['n']} questions, this comparison would reliably show a difference of "
+        f" With {pair['n']} questions, this comparison would reliably show a difference of "
         f"{100 * detectable:.1f} points or more."
     )
 
 
 def _nearest(data: ReportData) -> str:
-    others = [c for c in (data.comparison(name) for name in data.contenders if name != data.baseline) if c]
+    others = [data.compared[name] for name in data.contenders if name != data.baseline and name in data.compared]
     if not others:
         return ""
     sign = sign_of(data.primary)

@@ -7,12 +7,12 @@ there is room. The SVG needs no font, script or style sheet.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 from textwrap import wrap
 
-from hopbench.eval.explain import Answer, Names, RankedPassage
+from hopbench.eval.explain import Answer, Names
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.retrieval.types import Step
 
@@ -40,6 +40,10 @@ _STYLE = """
   .label { font-size: 10px; fill: var(--muted); text-anchor: middle }
   .under { fill: var(--page); opacity: .85 } .waylabel { fill: var(--text); font-weight: 600 }
 """.strip("\n")
+LEGEND = (
+    "Boxes are passages, rounded ones entities; gold passages and the ways to them are highlighted.",
+    "An arrow: edge type, its weight → the value of the path after it.",
+)
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
 
@@ -57,7 +61,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """A step between two nodes (numbers into `Traversal.nodes`); `gold` on the way to a gold passage."""
+    """A step between two nodes (indices of `Traversal.nodes`); `gold` on the way to a gold passage."""
 
     source: int
     target: int
@@ -75,53 +79,37 @@ class Traversal:
     arrows: Sequence[Arrow] = ()
 
 
-@dataclass(frozen=True)
-class Placement:
-    """Places in layers: (layer, height) of each node, and of the points by which each arrow goes past other layers."""
-
-    nodes: Sequence[tuple[float, float]]
-    routes: Sequence[Sequence[tuple[float, float]]]
-
-
-@dataclass
-class _Drawn:
-    """What was chosen so far: nodes in order, steps by edge and ends."""
-
-    nodes: dict[str, None] = field(default_factory=dict)
-    steps: dict[tuple[str, str, str], tuple[Step, bool]] = field(default_factory=dict)
-
-    def add(self, path: Sequence[Step], end: str, gold: bool) -> None:
-        for step in path:
-            self.nodes |= {step.source: None, step.target: None}
-            self.steps.setdefault((step.edge, step.source, step.target), (step, gold))
-        self.nodes[end] = None
-
-    def has_room(self, path: Sequence[Step]) -> bool:
-        """Whether the picture stays readable with a path; one that goes on from another's end would widen it."""
-        nodes = {node for step in path for node in (step.source, step.target)} | self.nodes.keys()
-        steps = {(step.edge, step.source, step.target) for step in path} | self.steps.keys()
-        ends = {target for _, _, target in self.steps}
-        return len(nodes) <= MAX_NODES and len(steps) <= MAX_ARROWS and path[0].source not in ends
-
-
 def traversal(question: BenchmarkQuestion, answer: Answer, names: Names, linked: Collection[str] = ()) -> Traversal:
     """The picture of an answer; `linked` are the entities that the question names.
 
     Each gold passage is drawn, also where no edge led to it or no rank was given. At most `MAX_NODES` nodes and
-    `MAX_ARROWS` arrows are drawn unless the gold passages' own paths have more.
+    `MAX_ARROWS` arrows are drawn unless the gold passages' own paths have more; no path is drawn that goes on from
+    another's end, which would widen the picture.
     """
-    drawn = _Drawn()
+    nodes: dict[str, None] = {}
+    steps: dict[tuple[str, str, str], tuple[Step, bool]] = {}
+
+    def add(path: Sequence[Step], end: str, gold: bool) -> None:
+        for step in path:
+            nodes.update({step.source: None, step.target: None})
+            steps.setdefault((step.edge, step.source, step.target), (step, gold))
+        nodes[end] = None
+
     for gold in question.gold:
         place = answer.place(gold)
-        drawn.add(place.hit.path if place else (), place.hit.chunk_id if place else gold, gold=True)
+        add(place.hit.path if place else (), place.hit.chunk_id if place else gold, gold=True)
     for place in answer.places[:BEST_HITS]:
-        if place.hit.path and drawn.has_room(place.hit.path):
-            drawn.add(place.hit.path, place.hit.chunk_id, gold=False)
-    numbers = {node: number for number, node in enumerate(drawn.nodes)}
-    entered = {step.target for step, _ in drawn.steps.values()}
-    nodes = [_node(node, node not in entered, question, answer, names, linked) for node in drawn.nodes]
-    arrows = [Arrow(numbers[step.source], numbers[step.target], step, gold) for step, gold in drawn.steps.values()]
-    return Traversal(question.text, answer.label, nodes, arrows)
+        path = place.hit.path
+        more = nodes.keys() | {node for step in path for node in (step.source, step.target)}
+        longer = steps.keys() | {(step.edge, step.source, step.target) for step in path}
+        fits = len(more) <= MAX_NODES and len(longer) <= MAX_ARROWS
+        if path and fits and path[0].source not in {target for _, _, target in steps}:
+            add(path, place.hit.chunk_id, gold=False)
+    row_of = {node: row for row, node in enumerate(nodes)}
+    entered = {step.target for step, _ in steps.values()}
+    drawn = [_node(node, node not in entered, question, answer, names, linked) for node in nodes]
+    arrows = [Arrow(row_of[step.source], row_of[step.target], step, gold) for step, gold in steps.values()]
+    return Traversal(question.text, answer.label, drawn, arrows)
 
 
 def _node(
@@ -132,62 +120,55 @@ def _node(
         note = "in the question" if node in linked else "near the question" if starts else ""
         return Node(node, ENTITY, names.entities[node], note)
     if row is None and node not in question.gold:
-        return Node(node, OTHER, _noted(node, answer), node.replace(":", " "))
+        # what the strategy's notes call a node that the graph does not have, such as a community by its entities
+        lists = (value for value in answer.notes.values() if isinstance(value, list))
+        named = (one for value in lists for one in value if isinstance(one, tuple) and len(one) > 1 and one[0] == node)
+        return Node(node, OTHER, next((str(one[1]) for one in named), node), node.replace(":", " "))
     passage = names.index.passage_of.get(node, node)
-    title = names(node).strip("[]") if row is not None else node
-    words = list(_standing(passage, answer, starts, passage in question.gold))
-    return Node(node, CHUNK, title, " · ".join(words), passage in question.gold)
-
-
-def _noted(node: str, answer: Answer) -> str:
-    """What the strategy's notes call a node that the graph does not have, such as a community by its entities."""
-    lists = (value for value in answer.notes.values() if isinstance(value, list))
-    named = (item for value in lists for item in value if isinstance(item, tuple) and len(item) > 1 and item[0] == node)
-    return next((str(item[1]) for item in named), node)
-
-
-def _standing(passage: str, answer: Answer, starts: bool, gold: bool) -> Iterator[str]:
-    place = answer.place(passage)
-    if gold:
-        yield "gold"
-    if passage in answer.seeds and starts:
-        yield "seed"
+    place, gold = answer.place(passage), passage in question.gold
+    words = ["gold"] if gold else []
+    words += ["seed"] if passage in answer.seeds and starts else []
     if place is not None:
-        yield _rank(place)
+        words.append(f"rank {place.rank}" + ("" if place.candidate else " (fill)"))
     elif gold:
-        yield "not ranked"
+        words.append("not ranked")
+    return Node(node, CHUNK, names(node).strip("[]") if row is not None else node, " · ".join(words), gold)
 
 
-def _rank(place: RankedPassage) -> str:
-    return f"rank {place.rank}" + ("" if place.candidate else " (fill)")
+def layout(picture: Traversal) -> tuple[list[Point], list[list[Point]]]:
+    """Sugiyama's layered layout (igraph): arrows go from layer to layer, few of them cross.
 
-
-def place(picture: Traversal) -> Placement:
-    """Sugiyama's layered layout (igraph): arrows go from layer to layer, few of them cross."""
+    Returns (layer, height) of each node, and of the points by which each arrow goes past other layers.
+    """
     import igraph
 
     ends = [(arrow.source, arrow.target) for arrow in picture.arrows]
-    layout = igraph.Graph(n=len(picture.nodes), edges=ends, directed=True).layout_sugiyama(maxiter=1000)
-    nodes = [(y, x) for x, y in layout.coords]
-    routes = [[(y, x) for x, y in points] for points in layout.edge_routing]
-    return Placement(nodes, [_forward(route, nodes[end[0]]) for route, end in zip(routes, ends, strict=True)])
-
-
-def _forward(route: Sequence[tuple[float, float]], source: tuple[float, float]) -> Sequence[tuple[float, float]]:
-    """The points of an arrow in its own direction: the layout gives those of an arrow that goes back the other way."""
-    return route if not route or abs(route[0][0] - source[0]) <= abs(route[-1][0] - source[0]) else route[::-1]
+    found = igraph.Graph(n=len(picture.nodes), edges=ends, directed=True).layout_sugiyama(maxiter=1000)
+    nodes = [(y, x) for x, y in found.coords]
+    routes = []
+    for (source, _), points in zip(ends, found.edge_routing, strict=True):
+        route, begin = [(y, x) for x, y in points], nodes[source][0]
+        # those of an arrow that goes back are given the other way
+        forward = not route or abs(route[0][0] - begin) <= abs(route[-1][0] - begin)
+        routes.append(route if forward else route[::-1])
+    return nodes, routes
 
 
 def draw(picture: Traversal) -> str:
     """The SVG: question and label above, nodes in layers from left to right, arrows labelled with edge and weight."""
-    placed = place(picture)
-    layers = round(max((x for x, _ in placed.nodes), default=0.0)) + 1
-    rows = max([y for _, y in placed.nodes] + [y for route in placed.routes for _, y in route], default=0.0)
+    nodes, routes = layout(picture)
+    layers = round(max((x for x, _ in nodes), default=0.0)) + 1
+    rows = max([y for _, y in nodes] + [y for route in routes for _, y in route], default=0.0)
     width = max(2 * MARGIN + (layers - 1) * PITCH_X + WIDTH, 620)
     question = wrap(picture.question, int((width - 2 * MARGIN) / 7.6))
     top = MARGIN + LINE * (len(question) + 1) + 14
     height = top + rows * PITCH_Y + HEIGHT + 14 + 2 * LINE
-    body = _Body(picture, placed, top)
+    corners = [(MARGIN + x * PITCH_X, top + y * PITCH_Y) for x, y in nodes]
+    paths = []
+    for arrow, route in zip(picture.arrows, routes, strict=True):
+        past = [(MARGIN + x * PITCH_X, top + y * PITCH_Y) for x, y in route]
+        paths.append(_points([corners[arrow.source], *past, corners[arrow.target]]))
+    lines = [("head", line) for line in question] + [("small", picture.label)]
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
@@ -195,140 +176,88 @@ def draw(picture: Traversal) -> str:
             f"<title>{escape(f'{picture.label}: {picture.question}')}</title>",
             f"<style>\n{_STYLE}\n</style>",
             f'<rect width="{width:g}" height="{height:g}" rx="8" style="fill: var(--page)"/>',
-            *_head(picture, question),
-            *body.arrows(),
-            *body.nodes(),
-            *body.labels(),
-            *_legend(height),
+            *(
+                f'<text class="{kind}" x="{MARGIN}" y="{MARGIN + LINE * row + 10}">{escape(line)}</text>'
+                for row, (kind, line) in enumerate(lines)
+            ),
+            *_arrows(picture.arrows, paths),
+            *(line for node, corner in zip(picture.nodes, corners, strict=True) for line in _box(node, *corner)),
+            *_labels(picture.arrows, nodes, paths),
+            *(
+                f'<text class="small" x="{MARGIN}" y="{height - LINE * (1.6 - row):g}">{line}</text>'
+                for row, line in enumerate(LEGEND)
+            ),
             "</svg>\n",
         ]
     )
 
 
-def _head(picture: Traversal, question: Sequence[str]) -> Iterator[str]:
-    for number, line in enumerate([*question, picture.label]):
-        kind = "head" if number < len(question) else "small"
-        yield f'<text class="{kind}" x="{MARGIN}" y="{MARGIN + LINE * number + 10}">{escape(line)}</text>'
+def _points(corners: Sequence[Point]) -> list[Point]:
+    """From the source's side to the target's, by the middles of the passages past other layers."""
+    out, into = (WIDTH, 0) if corners[-1][0] >= corners[0][0] else (0, WIDTH)
+    points = [(corners[0][0] + out, corners[0][1] + HEIGHT / 2)]
+    for x, y in corners[1:-1]:
+        points += [(x + into, y + HEIGHT / 2), (x + out, y + HEIGHT / 2)]
+    return [*points, (corners[-1][0] + into, corners[-1][1] + HEIGHT / 2)]
 
 
-def _legend(height: float) -> Iterator[str]:
-    words = (
-        "Boxes are passages, rounded ones entities; gold passages and the ways to them are highlighted.",
-        "An arrow: edge type, its weight → the value of the path after it.",
-    )
-    for number, line in enumerate(words):
-        yield f'<text class="small" x="{MARGIN}" y="{height - LINE * (1.6 - number):g}">{line}</text>'
+def _arrows(arrows: Sequence[Arrow], paths: Sequence[Sequence[Point]]) -> Iterator[str]:
+    """Smooth lines, each stretch leaves and arrives level; the ways to gold on top."""
+    for arrow, points in sorted(zip(arrows, paths, strict=True), key=lambda pair: pair[0].gold):
+        (x, y), tip = points[-1], 7 if points[-1][0] >= points[0][0] else -7
+        line = f"M{points[0][0]:g} {points[0][1]:g}"
+        for (from_x, from_y), (to_x, to_y) in pairwise([*points[:-1], (x - tip, y)]):
+            middle = (from_x + to_x) / 2
+            line += f" C{middle:g} {from_y:g} {middle:g} {to_y:g} {to_x:g} {to_y:g}"
+        yield f'<path class="arrow{" way" if arrow.gold else ""}" d="{line}"/>'
+        corners = f"{x:g},{y:g} {x - tip:g},{y - 4:g} {x - tip:g},{y + 4:g}"
+        yield f'<polygon class="{"waytip" if arrow.gold else "tip"}" points="{corners}"/>'
 
 
-class _Body:
-    """Nodes and arrows in pixels."""
+def _labels(arrows: Sequence[Arrow], nodes: Sequence[Point], paths: Sequence[Sequence[Point]]) -> Iterator[str]:
+    """Each label on the first stretch of its arrow, where free; without room only paths to gold have one.
 
-    def __init__(self, picture: Traversal, placed: Placement, top: float) -> None:
-        self._picture, self._placed, self._top = picture, placed, top
-        self._paths = [self._points(*pair) for pair in zip(picture.arrows, placed.routes, strict=True)]
+    Two arrows that lead both ways between the same nodes share a label, which says where each points to.
+    """
+    between: dict[tuple[frozenset[int], str], list[int]] = {}
+    for row, arrow in enumerate(arrows):
+        between.setdefault((frozenset((arrow.source, arrow.target)), arrow.step.edge), []).append(row)
+    taken: list[Box] = []
+    for rows in between.values():
+        gold, words = any(arrows[row].gold for row in rows), [arrows[rows[0]].step.edge]
+        for arrow in (arrows[row] for row in rows):
+            point = "▸ " if nodes[arrow.source][0] < nodes[arrow.target][0] else "◂ "
+            words.append(f"{point if len(rows) > 1 else ''}{arrow.step.weight:.3g} → {arrow.step.score:.3g}")
+        width, height = max(map(len, words)) * LABEL[0], len(words) * LABEL[1]
+        (begin_x, begin_y), (end_x, end_y) = paths[rows[0]][:2]
+        boxes: list[Box] = []
+        for at in PLACES:  # the point of the stretch at this parameter of its Bézier curve
+            x = begin_x + (end_x - begin_x) * (1.5 * at * (1 - at) + at**3)
+            y = begin_y + (end_y - begin_y) * at * at * (3 - 2 * at)
+            boxes.append((x - width / 2, y - height / 2, x + width / 2, y + height / 2))
+        free = [box for box in boxes if not any(_overlap(box, other) for other in taken)]
+        if not free and not gold:
+            continue
+        box = (free or boxes)[0]
+        taken.append(box)
+        x, y, kind = (box[0] + box[2]) / 2, box[1] + 9, "label waylabel" if gold else "label"
+        lines = "".join(f'<tspan x="{x:.1f}" dy="{n and LABEL[1]}">{word}</tspan>' for n, word in enumerate(words))
+        area = f'x="{box[0]:.1f}" y="{box[1]:.1f}" width="{width:.1f}" height="{height:.1f}"'
+        yield f'<rect class="under" {area}/><text class="{kind}" x="{x:.1f}" y="{y:.1f}">{lines}</text>'
 
-    def _corner(self, place: Point) -> Point:
-        return MARGIN + place[0] * PITCH_X, self._top + place[1] * PITCH_Y
 
-    def _points(self, arrow: Arrow, route: Sequence[Point]) -> list[Point]:
-        """From the source's side to the target's, by the middles of the passages past other layers."""
-        places = [self._placed.nodes[arrow.source], *route, self._placed.nodes[arrow.target]]
-        corners = [self._corner(place) for place in places]
-        forward = corners[-1][0] >= corners[0][0]
-        out, into = (WIDTH, 0) if forward else (0, WIDTH)
-        points = [(corners[0][0] + out, corners[0][1] + HEIGHT / 2)]
-        for x, y in corners[1:-1]:
-            points += [(x + into, y + HEIGHT / 2), (x + out, y + HEIGHT / 2)]
-        return [*points, (corners[-1][0] + into, corners[-1][1] + HEIGHT / 2)]
-
-    def arrows(self) -> Iterator[str]:
-        drawn = zip(self._picture.arrows, self._paths, strict=True)
-        for arrow, points in sorted(drawn, key=lambda pair: pair[0].gold):  # the ways to gold on top
-            (x, y), tip = points[-1], 7 if points[-1][0] >= points[0][0] else -7
-            line = _curve([*points[:-1], (x - tip, y)])
-            way = " way" if arrow.gold else ""
-            yield f'<path class="arrow{way}" d="{line}"/>'
-            corners = f"{x:g},{y:g} {x - tip:g},{y - 4:g} {x - tip:g},{y + 4:g}"
-            yield f'<polygon class="{"waytip" if arrow.gold else "tip"}" points="{corners}"/>'
-
-    def nodes(self) -> Iterator[str]:
-        for node, placed in zip(self._picture.nodes, self._placed.nodes, strict=True):
-            yield from _box(node, *self._corner(placed))
-
-    def labels(self) -> Iterator[str]:
-        """Each label on the first stretch of its arrow, where free; without room only paths to gold have one."""
-        taken: list[Box] = []
-        for arrows, points in self._stretches():
-            gold = any(arrow.gold for arrow in arrows)
-            words = arrows[0].step.edge, *(self._values(arrow, len(arrows) > 1) for arrow in arrows)
-            size = max(map(len, words)) * LABEL[0], len(words) * LABEL[1]
-            boxes = [_around(_on_curve(points[0], points[1], at), size) for at in PLACES]
-            free = [place for place in boxes if not any(_meet(place, other) for other in taken)]
-            if not free and not gold:
-                continue
-            box = (free or boxes)[0]
-            taken.append(box)
-            x, y, kind = (box[0] + box[2]) / 2, box[1] + 9, "label waylabel" if gold else "label"
-            lines = "".join(f'<tspan x="{x:.1f}" dy="{n and LABEL[1]}">{word}</tspan>' for n, word in enumerate(words))
-            spot = f'x="{box[0]:.1f}" y="{box[1]:.1f}" width="{size[0]:.1f}" height="{size[1]:.1f}"'
-            yield f'<rect class="under" {spot}/><text class="{kind}" x="{x:.1f}" y="{y:.1f}">{lines}</text>'
-
-    def _stretches(self) -> Iterator[tuple[Sequence[Arrow], Sequence[Point]]]:
-        """Arrows with their points; two that lead both ways between the same nodes are one stretch."""
-        between: dict[tuple[frozenset[int], str], list[int]] = {}
-        for number, arrow in enumerate(self._picture.arrows):
-            between.setdefault((frozenset((arrow.source, arrow.target)), arrow.step.edge), []).append(number)
-        for numbers in between.values():
-            yield [self._picture.arrows[number] for number in numbers], self._paths[numbers[0]]
-
-    def _values(self, arrow: Arrow, both: bool) -> str:
-        """Weight and value of an arrow, and where it points to if there is one each way."""
-        values = f"{_number(arrow.step.weight)} → {_number(arrow.step.score)}"
-        right = self._placed.nodes[arrow.source][0] < self._placed.nodes[arrow.target][0]
-        return f"{'▸' if right else '◂'} {values}" if both else values
+def _overlap(first: Box, second: Box) -> bool:
+    return first[0] < second[2] and second[0] < first[2] and first[1] < second[3] and second[1] < first[3]
 
 
 def _box(node: Node, x: float, y: float) -> Iterator[str]:
     radius = {CHUNK: 4.0, ENTITY: HEIGHT / 2}.get(node.kind, 12.0)
     kind = "gold" if node.gold else "" if node.kind == CHUNK else node.kind
-    tooltip = f"<title>{escape(node.title)}</title>"
     area = f'x="{x:g}" y="{y:g}" width="{WIDTH}" height="{HEIGHT}" rx="{radius:g}"'
-    yield f'<g>{tooltip}<rect class="node {kind}" {area}/>'
-    middle = x + WIDTH / 2
+    yield f'<g><title>{escape(node.title)}</title><rect class="node {kind}" {area}/>'
     rows = [("", node.title, y + 17), ("small", node.note, y + 32)] if node.note else [("", node.title, y + 25)]
+    limit = int((WIDTH - 14) / CHARACTER)
     for style, words, base in rows:
-        line = escape(_cut(words, int((WIDTH - 14) / CHARACTER)))
-        yield f'<text class="{style}" x="{middle:g}" y="{base:g}" text-anchor="middle">{line}</text>'
+        line = escape(words if len(words) <= limit else words[: limit - 1].rstrip() + "…")
+        yield f'<text class="{style}" x="{x + WIDTH / 2:g}" y="{base:g}" text-anchor="middle">{line}</text>'
     yield "</g>"
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
-
-
-def _number(value: float) -> str:
-    return f"{value:.3g}"
-
-
-def _curve(points: Sequence[Point]) -> str:
-    """A smooth line: each stretch leaves and arrives level."""
-    line = f"M{points[0][0]:g} {points[0][1]:g}"
-    for (x, y), (to_x, to_y) in pairwise(points):
-        middle = (x + to_x) / 2
-        line += f" C{middle:g} {y:g} {middle:g} {to_y:g} {to_x:g} {to_y:g}"
-    return line
-
-
-def _on_curve(start: Point, end: Point, at: float) -> Point:
-    """The point of such a stretch at the parameter `at` of its Bézier curve."""
-    x = start[0] + (end[0] - start[0]) * (1.5 * at * (1 - at) + at**3)
-    return x, start[1] + (end[1] - start[1]) * at * at * (3 - 2 * at)
-
-
-def _around(middle: Point, size: tuple[float, float]) -> Box:
-    (x, y), (width, height) = middle, size
-    return x - width / 2, y - height / 2, x + width / 2, y + height / 2
-
-
-def _meet(first: Box, second: Box) -> bool:
-    return first[0] < second[2] and second[0] < first[2] and first[1] < second[3] and second[1] < first[3]

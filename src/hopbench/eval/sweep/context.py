@@ -20,7 +20,6 @@ from hopbench.eval.types import Benchmark
 from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
-from hopbench.retrieval.support.processes import collector_paused
 
 STORED_RANKS = 20
 
@@ -86,9 +85,8 @@ class TrialContext:
         """
         key, before = self.key(strategy), ranked.seconds + ranked.once_seconds if ranked else 0.0
         started = time.time() - before
-        with collector_paused():
-            outcome = ranked or run_trial(strategy.name, strategy, self.parts, self.budget)
-            tables = {strategy.name: score(self.benchmark, outcome.rankings, ragas=self.ragas, also=self.metrics)}
+        outcome = ranked or run_trial(strategy.name, strategy, self.parts, self.budget)
+        tables = {strategy.name: score(self.benchmark, outcome.rankings, ragas=self.ragas, also=self.metrics)}
         # To the scheduler a trial is a single step, answers and judgements included.
         answered = read(self.reading, self.benchmark, {strategy.name: outcome}, tables, lambda _, work: work())
         rows = tables[strategy.name]

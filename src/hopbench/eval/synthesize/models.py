@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from hopbench.eval.answering.judge.profiles import ragas_embeddings, ragas_llm
-from hopbench.eval.answering.judge.sample import LIMITS, ModelAsker
+from hopbench.eval.answering.judge.sample import LIMITS, model_asker
 from hopbench.eval.metrics.containment import contains_answer, match_tokens
 from hopbench.eval.metrics.ragas_context import import_untracked
 from hopbench.eval.synthesize._drafts import Draft
@@ -175,7 +175,7 @@ def ragas_questions(
 
     with calling(purpose=PURPOSE, version=f"seed {seed}"), _seeded_and_quiet(seed):
         try:
-            model, embeddings = ragas_llm(ModelAsker(llm, LIMITS["full"])), ragas_embeddings(embedder)
+            model, embeddings = ragas_llm(model_asker(llm, LIMITS["full"])), ragas_embeddings(embedder)
             model.is_async = embeddings.is_async = True
             generator = TestsetGenerator(llm=model, embedding_model=embeddings)
             contents, transforms = [chunk.content for chunk in chunks], _transforms(model, embeddings)

@@ -17,7 +17,6 @@ from hopbench.retrieval.context import Budget
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.errors import HopBenchError, exhausted
-from hopbench.retrieval.support.processes import collector_paused
 from hopbench.retrieval.support.timing import once_apart
 from hopbench.retrieval.text.model_tokens import count_tokens
 from hopbench.retrieval.types import DETAILED, Counters, Hit, Question, Ranking, scored
@@ -136,8 +135,7 @@ class Trial:
             # As `rank_batch` does, which would be one more frame in every traceback from a strategy.
             with once_apart() as once:
                 try:
-                    with collector_paused():
-                        rankings = self.strategy.rank(batch, spent)
+                    rankings = self.strategy.rank(batch, spent)
                 except Exception as error:
                     rankings = rank_after_failure(error, self.strategy, batch, self.outcome.counters)
                 else:

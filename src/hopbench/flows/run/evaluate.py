@@ -27,7 +27,6 @@ from hopbench.flows.run.finished import Finished, incomplete_labels, warnings_of
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import Tracker
 from hopbench.flows.tracking.payload import experiment_of
-from hopbench.retrieval.support.forks import prepare_forks
 
 if TYPE_CHECKING:
     from hopbench.eval.runs.evaluate import Evaluation, Plan
@@ -271,7 +270,6 @@ def run(
 
     `annotate` may look at the evaluation before it is written; `force` replaces another benchmark's run in --out.
     """
-    prepare_forks()
     home = Home.resolve()
     home.apply_environment()
     options.models.check()

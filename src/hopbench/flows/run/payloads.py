@@ -23,7 +23,7 @@ from hopbench.flows.tracking.payload import MAX_RUN_NAME, Param, Tag, run_name, 
 from hopbench.retrieval.llm.endpoint import asked_of
 
 if TYPE_CHECKING:
-    from hopbench.eval.answering.answers import ModelEntry
+    from hopbench.eval.answering.answers import JudgeEntry, ReaderEntry
     from hopbench.eval.runs.evaluate import Evaluation
     from hopbench.eval.types import Benchmark
     from hopbench.flows.settings.options import RunOptions
@@ -234,7 +234,7 @@ def _model_params(evaluation: Evaluation) -> dict[str, str]:
     return params
 
 
-def _asked(entry: ModelEntry) -> dict[str, str]:
+def _asked(entry: ReaderEntry | JudgeEntry) -> dict[str, str]:
     """Effort and completion budget, which a run's models share."""
     return {name: str(value) for name, value in asked_of(entry).items()}
 

@@ -20,7 +20,6 @@ from hopbench.flows.run.worker import check_same_code, code_here, open_benchmark
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import WorkerOptions
-from hopbench.retrieval.support.processes import collector_paused
 
 if TYPE_CHECKING:
     from hopbench.eval.sweep.context import TrialContext
@@ -84,8 +83,7 @@ class SweepContext:
 
         result = {}
         for number, strategy in unit.strategies.items():
-            with collector_paused():
-                done = run_unit(strategy.name, strategy, self.parts[unit.part], Budget())
+            done = run_unit(strategy.name, strategy, self.parts[unit.part], Budget())
             done.hits.clear()
             done.notes.clear()
             result[number] = done

@@ -19,7 +19,7 @@ from hopbench.retrieval.embedding.base import Embedder, Vectors, refuse_text
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.errors import InputError, exhausted
 from hopbench.retrieval.support.notice import notice
-from hopbench.retrieval.support.sqlite_files import SEAL, heal, is_damage, seal, seal_of_bytes, sealed
+from hopbench.retrieval.support.sqlite_files import SEAL, heal, is_damage, seal, seal_of_bytes
 
 READ_BATCH = 512
 LOCK_SECONDS = 60.0
@@ -156,8 +156,9 @@ def _connect(file: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("CREATE TABLE IF NOT EXISTS model (one INTEGER PRIMARY KEY, dimension INTEGER NOT NULL)")
-        connection.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL)")
-        sealed(connection, "vectors", ("key", "vector"))
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL, seal INTEGER)"
+        )
     except sqlite3.Error:
         connection.close()
         raise

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
@@ -29,7 +29,7 @@ _UNSUPPORTED = re.compile(
     r"unknown|unrecogni|unexpected|deprecated|extra (input|field)|instead|invalid.*(parameter|argument|field)",
     re.IGNORECASE,
 )
-SYSTEM = "the system role"
+SYSTEM, MERGED = "the system role", "its text begins the user's message"
 _SYSTEM_REFUSED = re.compile(r"\bsystem\b.{0,20}\b(role|message|prompt)|\brole\b.{0,30}\bsystem\b", re.IGNORECASE)
 _SIZE = re.compile(
     r"too (large|big|high|long|many)|at most|maximum|exceed|context|less than|limit was reached", re.IGNORECASE
@@ -59,8 +59,10 @@ class Adaptation:
             if name in sent:
                 value = sent.pop(name)
                 sent |= {other: value} if other else {}
-        if SYSTEM in self.instead:
-            sent["messages"] = _without_system(sent["messages"])
+        if SYSTEM in self.instead:  # the system's text goes to the beginning of the first of the other messages
+            system = [one["content"] for one in sent["messages"] if one["role"] == "system"]
+            first, *others = [one for one in sent["messages"] if one["role"] != "system"]
+            sent["messages"] = [{**first, "content": "\n\n".join([*system, first["content"]])}, *others]
         schema = schema_of(request)
         if schema is None or not self.form:
             return sent
@@ -81,7 +83,11 @@ class Adaptation:
             if name == "response_format":
                 changed = changed.with_next_form(request) or changed
             else:
-                changed = replace(changed, instead={**changed.instead, **_replacement(name, self.instead)})
+                instead: dict[str, str | None] = {name: None}
+                if name in LIMITS:  # by its other name, unless that is refused too
+                    other = LIMITS[1 - LIMITS.index(name)]
+                    instead = {other: None} if self.instead.get(other) == name else {name: other}
+                changed = replace(changed, instead={**changed.instead, **instead})
         return None if changed == self else changed
 
     def with_next_form(self, request: Mapping[str, Any]) -> Adaptation | None:
@@ -97,32 +103,14 @@ class Adaptation:
     @property
     def description(self) -> str:
         """The changes in words; empty where requests are sent as they are."""
-        parts = [f"{name} ({_fate(name, other)})" for name, other in self.instead.items()]
+        parts = []
+        for name, other in self.instead.items():
+            replaced = f"{other} in its place" if other else "left out"
+            parts.append(f"{name} ({MERGED if name == SYSTEM else replaced})")
         if self.form:
             forms = ("json_object and the schema in the prompt", "the schema in the prompt")
             parts.append(f"json_schema ({forms[self.form - 1]} in its place)")
         return f"refuses or ignores {', '.join(parts)}" if parts else ""
-
-
-def _fate(name: str, other: str | None) -> str:
-    if name == SYSTEM:
-        return "its text begins the user's message"
-    return f"{other} in its place" if other else "left out"
-
-
-def _without_system(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """The messages with the system's text at the beginning of the first of the others."""
-    system = [one["content"] for one in messages if one["role"] == "system"]
-    first, *others = [one for one in messages if one["role"] != "system"]
-    return [{**first, "content": "\n\n".join([*system, first["content"]])}, *others]
-
-
-def _replacement(name: str, instead: Mapping[str, str | None]) -> dict[str, str | None]:
-    """What replaces a refused parameter: a limit by its other name, unless that is refused too."""
-    if name not in LIMITS:
-        return {name: None}
-    other = LIMITS[1 - LIMITS.index(name)]
-    return {other: None} if instead.get(other) == name else {name: other}
 
 
 def _refused(fault: LLMError, sent: Mapping[str, Any]) -> list[str]:

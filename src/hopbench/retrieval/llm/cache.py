@@ -23,7 +23,7 @@ from tenacity import retry, retry_if_exception_message, stop_after_delay, wait_r
 from hopbench.retrieval.support.errors import InputError, exhausted
 from hopbench.retrieval.support.locking import process_lock
 from hopbench.retrieval.support.notice import notice
-from hopbench.retrieval.support.sqlite_files import damage, heal, lenient, seal, sealed
+from hopbench.retrieval.support.sqlite_files import damage, heal, lenient, seal
 
 LOCK_SECONDS = 60.0
 POLL_SECONDS = 0.1  # between two looks at a call that another process has in flight
@@ -74,18 +74,22 @@ def explained(file: Path | None) -> Iterator[None]:
         ) from error
 
 
-class ReplyCache:
-    """Replies (the JSON of a chat completion) by `request_key`, in `FOLDER/llm.sqlite`."""
+_TABLE = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL, seal INTEGER)"
 
-    def __init__(self, folder: Path) -> None:
+
+class ReplyCache:
+    """Replies (the JSON of a chat completion) by `request_key`, in `FOLDER/llm.sqlite`.
+
+    At most `limit` calls of this process are in flight at a time: each is an open file, and others wait for it.
+    """
+
+    def __init__(self, folder: Path, limit: int = 64) -> None:
         self.file = folder / "llm.sqlite"
+        self._slots = asyncio.Semaphore(limit)
         self._lock = threading.Lock()
         with explained(self.file):
             folder.mkdir(parents=True, exist_ok=True)
-            self._connection = connect(
-                self.file, "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
-            )
-            sealed(self._connection, "replies", ("reply",))
+            self._connection = connect(self.file, _TABLE)
 
     def get(self, key: str) -> Mapping[str, Any] | None:
         """The reply stored under `key`; a damaged one is dropped, with a notice."""
@@ -105,25 +109,10 @@ class ReplyCache:
         with explained(self.file), self._lock:
             self._connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?)", (key, reply, seal([reply])))
 
-    def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
-
-
-class InFlightCalls:
-    """Calls that are in flight: of two processes that share a cache, the second waits for the first one's reply.
-
-    A call in flight is a locked file beside the cache. Of this process at most `limit` are in flight at a time.
-    """
-
-    def __init__(self, folder: Path, limit: int) -> None:
-        self._folder = folder
-        self._slots = asyncio.Semaphore(limit)  # each is an open file, and a call that others wait for
-
     @asynccontextmanager
-    async def exclusive(self, key: str) -> AsyncIterator[None]:
-        """Wait until no other process has the call in flight; its reply may be in the cache by then."""
-        path = self._folder / f"{key}.flight"
+    async def in_flight(self, key: str) -> AsyncIterator[None]:
+        """Wait until no other process has the call in flight (a locked file); its reply may be here by then."""
+        path = self.file.with_name(f"{key}.flight")
         async with self._slots:
             lock = process_lock(path)
             while True:
@@ -138,3 +127,7 @@ class InFlightCalls:
                 # A process that waits for this file finds the reply; where there is none, each asks for itself.
                 path.unlink(missing_ok=True)
                 lock.release()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()

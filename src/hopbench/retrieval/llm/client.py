@@ -19,18 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hopbench.retrieval.llm.adaptation import Adapted, known
-from hopbench.retrieval.llm.cache import InFlightCalls, ReplyCache, request_key
+from hopbench.retrieval.llm.cache import ReplyCache, request_key
 from hopbench.retrieval.llm.endpoint import Endpoint
 from hopbench.retrieval.llm.faults import LLMError, Settings
-from hopbench.retrieval.llm.ledger import (
-    BudgetReached,
-    CallLedger,
-    CallRecord,
-    CallUsage,
-    Scope,
-    current_scope,
-    thinking_tokens,
-)
+from hopbench.retrieval.llm.ledger import BudgetReached, CallLedger, CallRecord, Scope, current_scope, thinking_tokens
 from hopbench.retrieval.llm.replies import limit_of, parsed, read
 from hopbench.retrieval.llm.sending import Sender, openai_client
 from hopbench.retrieval.text.model_tokens import count_tokens
@@ -70,7 +62,7 @@ class LLM:
         self, endpoint: Endpoint, cache_dir: Path | None, ledger: CallLedger, settings: Settings | None = None
     ) -> None:
         self.endpoint, self.ledger, self.settings = endpoint, ledger, settings or Settings()
-        self._cache = None if cache_dir is None else ReplyCache(cache_dir)
+        self._cache = None if cache_dir is None else ReplyCache(cache_dir, self.settings.max_concurrency)
         self._flying: dict[str, asyncio.Future[None]] = {}
 
     def __enter__(self) -> LLM:
@@ -96,11 +88,6 @@ class LLM:
     @cached_property
     def _sender(self) -> Sender:
         return Sender(self.endpoint, self.settings)
-
-    @cached_property
-    def _in_flight(self) -> InFlightCalls:
-        assert self._cache is not None
-        return InFlightCalls(self._cache.file.parent, self.settings.max_concurrency)
 
     def adapted(self) -> Adapted:
         """What the endpoint refuses of requests, for records of a run."""
@@ -128,11 +115,9 @@ class LLM:
 
     def key_of(self, chat: Mapping[str, Any], scope: Scope) -> str:
         """The call's name in the cache; counts its occurrence."""
-        request = self._request_key(self._wire(chat), scope)
+        decides = {"url": self.endpoint.base_url, "version": scope.version, "repeat": scope.repeat}
+        request = request_key(**decides, **self._wire(chat))
         return f"{request}-{scope.occurrence(request)}"
-
-    def _request_key(self, wire: Mapping[str, Any], scope: Scope) -> str:
-        return request_key(url=self.endpoint.base_url, version=scope.version, repeat=scope.repeat, **wire)
 
     def _wire(self, chat: Mapping[str, Any]) -> dict[str, Any]:
         return {**{name: value for name, value in chat.items() if name != "timeout"}, "model": self.endpoint.model}
@@ -158,7 +143,7 @@ class LLM:
         """The reply of the model, or of the cache where another process has asked meanwhile."""
         if self._cache is None:
             return await self._sent(self._wire(chat), scope)
-        async with self._in_flight.exclusive(key):
+        async with self._cache.in_flight(key):
             known = self._from_cache(chat, scope, key)
             if known is not None:
                 return known
@@ -176,29 +161,28 @@ class LLM:
             return None
         from openai.types.chat import ChatCompletion
 
-        self.ledger.record(CallRecord(*self._account(scope), usd=0.0, outcome="cached"))
+        account = scope.purpose, scope.sample, self.endpoint.base_url, self.endpoint.model
+        self.ledger.record(CallRecord(*account, usd=0.0, outcome="cached"))
         completion = read(ChatCompletion.construct(**reply), chat)
         completion.__dict__["from_cache"] = True
         return completion
-
-    def _account(self, scope: Scope) -> tuple[str, str, str, str]:
-        return scope.purpose, scope.sample, self.endpoint.base_url, self.endpoint.model
 
     async def _sent(self, wire: dict[str, Any], scope: Scope) -> ChatCompletion:
         """Send the call if the budget allows, and write its outcome into the ledger."""
         guess = PROMPT_MARGIN * count_tokens(str(wire.get("messages")))
         limit = limit_of(wire) or DEFAULT_MAX_TOKENS
         async with self.ledger.reserve(self.endpoint.model, guess, limit):
-            begun, usage, outcome = time.perf_counter(), CallUsage(), "unfinished"
+            endpoint, started = self.endpoint, time.perf_counter()
+            call = CallRecord(scope.purpose, scope.sample, endpoint.base_url, endpoint.model, outcome="unfinished")
             try:
-                completion = await self._sender.send(wire, usage)
-                outcome = "ok"
+                completion = await self._sender.send(wire, call)
+                call.outcome = "ok"
             except LLMError as error:
-                outcome = error.kind
+                call.outcome = error.kind
                 raise
             finally:
-                seconds = time.perf_counter() - begun
-                self.ledger.record(usage.record(self._account(scope), seconds, outcome))
+                call.seconds = time.perf_counter() - started
+                self.ledger.record(call.priced())
         return completion
 
 
@@ -278,26 +262,22 @@ def chat_arguments(endpoint: Endpoint, call: Call) -> dict[str, Any]:
 
 
 async def _reply(llm: LLM, chat: dict[str, Any], scope: Scope, key: str) -> Reply:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     try:
         completion = await llm.answer(chat, scope, key)
     except LLMError as error:
-        return Reply(seconds=time.perf_counter() - begun, failure=str(error))
+        return Reply(seconds=time.perf_counter() - started, failure=str(error))
     except BudgetReached as error:
-        return Reply(seconds=time.perf_counter() - begun, failure=f"budget reached: {error}")
-    return _reply_of(completion, "response_format" in chat, time.perf_counter() - begun)
-
-
-def _reply_of(completion: ChatCompletion, structured: bool, seconds: float) -> Reply:
+        return Reply(seconds=time.perf_counter() - started, failure=f"budget reached: {error}")
     text, usage = completion.choices[0].message.content or "", completion.usage
     details = usage.prompt_tokens_details if usage else None
     return Reply(
         text,
-        parsed(text) if structured else None,
+        parsed(text) if "response_format" in chat else None,
         usage.prompt_tokens if usage else 0,
         usage.completion_tokens if usage else 0,
         (details.cached_tokens or 0) if details else 0,
         thinking_tokens(completion),
-        seconds,
+        time.perf_counter() - started,
         bool(completion.__dict__.get("from_cache")),
     )

@@ -156,7 +156,7 @@ def refusal(url: str) -> str | None:
 
 
 PRICES_FILE = "HOPBENCH_PRICES"
-_FIELDS = ("input", "cached", "output")
+_EXAMPLE = "MODEL: {input: 0.4, cached: 0.1, output: 1.6}, in US dollars for a million tokens"
 _DATED = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 
 
@@ -206,20 +206,17 @@ def _own_prices(file: Path) -> Mapping[str, Price]:
     content = read_yaml(file, f"{PRICES_FILE}: {file}")
     if not isinstance(content, dict):
         raise InputError(f"{PRICES_FILE}: {file}: models with their prices are wanted: {_EXAMPLE}")
-    return {str(model): _price(f"{PRICES_FILE}: {file}: {model}", fields) for model, fields in content.items()}
-
-
-_EXAMPLE = "MODEL: {input: 0.4, cached: 0.1, output: 1.6}, in US dollars for a million tokens"
-
-
-def _price(where: str, fields: Any) -> Price:
-    if not isinstance(fields, dict) or not {"input", "output"} <= set(fields) <= set(_FIELDS):
-        raise InputError(f"{where}: {fields!r} is no price; wanted is {_EXAMPLE}")
-    for name, value in fields.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e6:
-            raise InputError(f"{where}.{name}: {value!r} is no price; dollars from 0 to 1,000,000 are wanted")
-    fresh, cached = fields["input"], fields["cached"] if "cached" in fields else fields["input"]
-    return Price(float(fresh), float(cached), float(fields["output"]))
+    prices = {}
+    for model, fields in content.items():
+        where = f"{PRICES_FILE}: {file}: {model}"
+        if not isinstance(fields, dict) or not {"input", "output"} <= set(fields) <= {"input", "cached", "output"}:
+            raise InputError(f"{where}: {fields!r} is no price; wanted is {_EXAMPLE}")
+        for name, value in fields.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e6:
+                raise InputError(f"{where}.{name}: {value!r} is no price; dollars from 0 to 1,000,000 are wanted")
+        cached = fields["cached" if "cached" in fields else "input"]
+        prices[str(model)] = Price(float(fields["input"]), float(cached), float(fields["output"]))
+    return prices
 
 
 # OpenAI's strict mode refuses these; llama.cpp, vLLM and Ollama keep to them, and small models need them to end.

@@ -180,28 +180,53 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return None
 
 
+@dataclass(frozen=True)
+class Settings:
+    """Limits of calls to an endpoint. `timeout` is seconds of one attempt, in which a slow local model must answer.
+
+    `attempts` bounds a call's attempts at faults that may pass, `throttled` its refusals by a rate limit; a useless
+    answer (empty, cut, of the wrong form) is asked for once more. All calls together may use `retry_share` retries a
+    call and `retry_reserve` more. An endpoint that asks to wait (Retry-After) for more than `longest_wait` seconds is
+    not asked again by this run; a shorter wait is obeyed and announced on the console. Concurrency starts at
+    `concurrency`. Without `send` only the cache answers.
+    """
+
+    timeout: float = 300.0
+    attempts: int = 4
+    throttled: int = 10
+    retry_share: float = 0.3
+    retry_reserve: int = 10
+    longest_wait: float = 300.0
+    concurrency: int = 8
+    max_concurrency: int = 64
+    breaker_failures: int = 12
+    breaker_seconds: float = 30.0
+    send: bool = True
+
+
 class Retries:
     """Decides on another attempt.
 
-    All calls share a budget of retries, `share` of the calls and `reserve` more, so that an endpoint in trouble is not
+    All calls share a budget of retries, so that an endpoint in trouble is not
     asked many times as often as one that is well. Waiting for a rate limit is free: it is what the endpoint asked for.
     """
 
-    def __init__(self, *, attempts: int, throttled: int, share: float, reserve: int, longest_wait: float) -> None:
-        self._limits = {"rate limited": throttled, **dict.fromkeys(PASSING, attempts), **dict.fromkeys(CONTENT, 2)}
-        self._share, self._left, self._longest_wait = share, float(reserve), longest_wait
+    def __init__(self, settings: Settings) -> None:
+        self._limits = {"rate limited": settings.throttled, **dict.fromkeys(PASSING, settings.attempts)}
+        self._limits |= dict.fromkeys(CONTENT, 2)
+        self._settings, self._left = settings, float(settings.retry_reserve)
         self._jitter = np.random.default_rng(0)
 
     def begin(self) -> None:
         """A new call brings its share of retries."""
-        self._left += self._share
+        self._left += self._settings.retry_share
 
     def allows(self, fault: LLMError, seen: int) -> bool:
         """Whether a call that met a fault of this kind `seen` times may try again; takes the retry."""
         if fault.lasting or seen >= self._limits.get(fault.kind, 0):
             return False
         if fault.kind == "rate limited":
-            return (fault.retry_after or 0.0) <= self._longest_wait
+            return (fault.retry_after or 0.0) <= self._settings.longest_wait
         if self._left < 1:
             return False
         self._left -= 1
@@ -251,41 +276,3 @@ class Breaker:
             self._open_until = float("inf")
         elif self._failures >= self._limit:
             self._open_until = self._clock() + self._seconds
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Limits of calls to an endpoint. `timeout` is seconds of one attempt, in which a slow local model must answer.
-
-    `attempts` bounds a call's attempts at faults that may pass, `throttled` its refusals by a rate limit; a useless
-    answer (empty, cut, of the wrong form) is asked for once more. All calls together may use `retry_share` retries a
-    call and `retry_reserve` more. An endpoint that asks to wait (Retry-After) for more than `longest_wait` seconds is
-    not asked again by this run; a shorter wait is obeyed and announced on the console. Concurrency starts at
-    `concurrency`. Without `send` only the cache answers.
-    """
-
-    timeout: float = 300.0
-    attempts: int = 4
-    throttled: int = 10
-    retry_share: float = 0.3
-    retry_reserve: int = 10
-    longest_wait: float = 300.0
-    concurrency: int = 8
-    max_concurrency: int = 64
-    breaker_failures: int = 12
-    breaker_seconds: float = 30.0
-    send: bool = True
-
-    def breaker(self) -> Breaker:
-        """A closed breaker."""
-        return Breaker(self.breaker_failures, self.breaker_seconds)
-
-    def retries(self) -> Retries:
-        """A full budget of retries."""
-        return Retries(
-            attempts=self.attempts,
-            throttled=self.throttled,
-            share=self.retry_share,
-            reserve=self.retry_reserve,
-            longest_wait=self.longest_wait,
-        )

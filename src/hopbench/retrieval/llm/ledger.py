@@ -42,9 +42,12 @@ class BudgetReached(IncompleteError):  # noqa: N818 - it says what happened, and
     """The next call could exceed the cap. Finished work is saved, and the same command continues from there."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CallRecord:
-    """One call. `outcome` is `ok`, `cached`, or the kind of failure; an answer from the cache cost nothing."""
+    """One call with all its attempts. `outcome` is `ok`, `cached`, or the kind of failure.
+
+    An answer from the cache cost nothing. The fields are the ledger's columns, after the run and the time.
+    """
 
     purpose: str
     sample: str
@@ -59,6 +62,22 @@ class CallRecord:
     throttled: int = 0
     outcome: str = "ok"
     tokens_thinking: int = 0
+
+    def add(self, completion: ChatCompletion) -> None:
+        """Add an answered attempt, whatever its answer is worth."""
+        usage = completion.usage
+        if usage is not None:
+            self.tokens_in += usage.prompt_tokens or 0  # some endpoints leave them out
+            self.tokens_out += usage.completion_tokens or 0
+            cached = getattr(usage.prompt_tokens_details, "cached_tokens", None)
+            self.tokens_cached += cached if isinstance(cached, int) else 0
+            self.tokens_thinking += thinking_tokens(completion)
+
+    def priced(self) -> CallRecord:
+        """With its cost, None where the model has no price."""
+        price = price_of(self.model)
+        self.usd = None if price is None else price.of(self.tokens_in, self.tokens_cached, self.tokens_out)
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,37 +98,6 @@ class Totals:
     tokens_thinking: int
     usd: float | None
     seconds: float
-
-
-@dataclass(slots=True)
-class CallUsage:
-    """What the attempts at one call used so far."""
-
-    attempts: int = 0
-    throttled: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    tokens_cached: int = 0
-    tokens_thinking: int = 0
-
-    def record(self, account: tuple[str, str, str, str], seconds: float, outcome: str) -> CallRecord:
-        """The ledger's row of the call; `account` is its purpose, sample, endpoint and model."""
-        price = price_of(account[3])
-        usd = None if price is None else price.of(self.tokens_in, self.tokens_cached, self.tokens_out)
-        tokens = (self.tokens_in, self.tokens_out, self.tokens_cached)
-        attempts = (self.attempts, self.throttled)
-        return CallRecord(*account, *tokens, usd, seconds, *attempts, outcome, self.tokens_thinking)
-
-    def add(self, completion: ChatCompletion) -> None:
-        """Add an answered attempt, whatever its answer is worth."""
-        usage = completion.usage
-        if usage is not None:
-            details = usage.prompt_tokens_details
-            self.tokens_in += usage.prompt_tokens or 0  # some endpoints leave them out
-            self.tokens_out += usage.completion_tokens or 0
-            cached = getattr(details, "cached_tokens", None)
-            self.tokens_cached += cached if isinstance(cached, int) else 0
-            self.tokens_thinking += thinking_tokens(completion)
 
 
 def thinking_tokens(completion: ChatCompletion) -> int:
@@ -156,7 +144,13 @@ class CallLedger:
             if self.budget is not None and worst:
                 if self.spent + worst > self.budget:
                     self.reached = True
-                    raise BudgetReached(_reached(self.budget, self.spent, worst))
+                    remedy = "the same command goes on, and may spend its --budget again"
+                    if worst > self.budget:
+                        remedy = f"the same command goes on with a --budget of over ${worst:.4f}"
+                    raise BudgetReached(
+                        f"the budget of ${self.budget:g} is reached: ${self.spent:.4f} spent, the next call may cost "
+                        f"${worst:.4f}. What is finished is kept: {remedy}"
+                    )
                 if self._aside and self.spent + sum(self._aside) + worst > self.budget:
                     return False
             self._aside.append(worst)
@@ -188,14 +182,6 @@ class CallLedger:
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
-
-
-def _reached(budget: float, spent: float, worst: float) -> str:
-    remedy = "the same command goes on, and may spend its --budget again"
-    if worst > budget:
-        remedy = f"the same command goes on with a --budget of over ${worst:.4f}"
-    state = f"the budget of ${budget:g} is reached: ${spent:.4f} spent, the next call may cost ${worst:.4f}"
-    return f"{state}. What is finished is kept: {remedy}"
 
 
 @dataclass

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hopbench.retrieval.llm.faults import LLMError, from_body
@@ -109,18 +110,14 @@ def _structured(
     """The JSON of a reply: as it stands where that is all of the reply."""
     value, problem = find_value(text, schema)
     if problem is None:
-        return text if _is(text, value) else json.dumps(value, ensure_ascii=False)
+        with suppress(ValueError):
+            if parsed(text) == value:
+                return text
+        return json.dumps(value, ensure_ascii=False)
     early, what = problem_of(text) or (False, problem)
     if choice.finish_reason in _CUT or early:
         raise _cut("the JSON ends too early", completion, request)
     raise LLMError("wrong schema", what)
-
-
-def _is(text: str, value: Any) -> bool:
-    try:
-        return bool(parsed(text) == value)
-    except ValueError:
-        return False
 
 
 def _empty(choice: Choice, completion: ChatCompletion, request: Mapping[str, Any], thinking: str) -> LLMError:
@@ -203,22 +200,14 @@ def split_thinking(reply: str) -> tuple[str, str]:
     ('It asks for a town.', 'Torvik')
     """
     reply = reply.lstrip("\ufeff")
-    if _is_json(reply):
-        return "", reply
+    with suppress(ValueError, RecursionError):
+        json.loads(reply, strict=False)
+        return "", reply  # a mark within JSON is part of a text that it quotes
     for split in (_harmony, _blocks):
         thinking, answer = split(reply)
         if thinking or answer != reply:
             return thinking.strip(), _MARKS.sub("", answer).strip().lstrip("\ufeff")
     return "", reply
-
-
-def _is_json(text: str) -> bool:
-    """A mark within JSON is part of a text that it quotes."""
-    try:
-        json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _harmony(reply: str) -> tuple[str, str]:
@@ -263,15 +252,18 @@ def parsed(text: str) -> Any:
 
 def find_value(text: str, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
     """The last value in a text that has the form of the schema; without one, the problem of the last value."""
-    problem: str | None = "no JSON"
+    import jsonschema
+
+    validator, problem = jsonschema.Draft202012Validator(schema), "no JSON"
     for source in (text, _TRAILING_COMMA.sub(lambda match: match[1] or "", text)):
         for found in reversed(list(_values(source))):
             for value in (found, *(found if isinstance(found, list) and len(found) == 1 else ())):
                 known = _known_fields(value, schema, schema.get("$defs", {}))
-                error = form_problem(known, schema)
+                error = next(validator.iter_errors(known), None)
                 if error is None:
                     return known, None
-                problem = error if problem == "no JSON" else problem
+                if problem == "no JSON":
+                    problem = f"{error.json_path}: {error.message[:200]}"
     return None, problem
 
 
@@ -288,21 +280,11 @@ def problem_of(text: str) -> tuple[bool, str] | None:
     return None
 
 
-def form_problem(value: Any, schema: Mapping[str, Any]) -> str | None:
-    """Where and how a value differs from the schema; None where it has its form."""
-    import jsonschema
-
-    error = next(jsonschema.Draft202012Validator(schema).iter_errors(value), None)
-    return None if error is None else f"{error.json_path}: {error.message[:200]}"
-
-
 def _values(text: str) -> Iterator[Any]:
     """The outermost objects and lists in a text, in their order."""
-    try:
+    with suppress(ValueError, RecursionError):
         whole = _DECODER.decode(text.strip())
         text = whole if isinstance(whole, str) else text  # JSON that was written as a JSON text once more
-    except (ValueError, RecursionError):
-        pass
     at = 0
     while start := _START.search(text, at):
         try:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from hopbench.retrieval.llm.adaptation import Adaptation, known, remember, with_remedy
 from hopbench.retrieval.llm.endpoint import Endpoint
-from hopbench.retrieval.llm.faults import LLMError, Settings, from_openai
-from hopbench.retrieval.llm.ledger import CallUsage
+from hopbench.retrieval.llm.faults import Breaker, LLMError, Retries, Settings, from_openai
+from hopbench.retrieval.llm.ledger import CallRecord
 from hopbench.retrieval.llm.replies import read, well_formed
 from hopbench.retrieval.support.notice import notice
 
@@ -32,7 +32,8 @@ class Sender:
     def __init__(self, endpoint: Endpoint, settings: Settings) -> None:
         self._endpoint, self._settings = endpoint, settings
         self._pacer = Pacer(settings.concurrency, settings.max_concurrency)
-        self._breaker, self._retries = settings.breaker(), settings.retries()
+        self._breaker = Breaker(settings.breaker_failures, settings.breaker_seconds)
+        self._retries = Retries(settings)
         self._reached = False
         self._first, self._tried = asyncio.Lock(), False
         self._noticed_until = float("-inf")
@@ -46,15 +47,15 @@ class Sender:
         if "_openai" in self.__dict__:
             await self._openai.close()
 
-    async def send(self, wire: dict[str, Any], usage: CallUsage) -> ChatCompletion:
-        """The answer to a call; `usage` adds up its attempts. Raises LLMError after the last one."""
+    async def send(self, wire: dict[str, Any], call: CallRecord) -> ChatCompletion:
+        """The answer to a call; its record `call` adds up the attempts. Raises LLMError after the last one."""
         _ = self._openai  # the first call loads openai, which takes seconds: not while the pacer measures
         faults: Counter[str] = Counter()
         self._retries.begin()
         tried: Adaptation | None = None
         while True:
             try:
-                return await self._in_turn(wire, usage, tried)
+                return await self._in_turn(wire, call, tried)
             except LLMError as fault:
                 faults[fault.kind] += 1
                 if not self._retries.allows(fault, faults[fault.kind]):
@@ -64,17 +65,17 @@ class Sender:
                     tried = self._known.with_next_form(wire)
             await asyncio.sleep(pause)
 
-    async def _in_turn(self, wire: dict[str, Any], usage: CallUsage, tried: Adaptation | None) -> ChatCompletion:
+    async def _in_turn(self, wire: dict[str, Any], call: CallRecord, tried: Adaptation | None) -> ChatCompletion:
         """An attempt. The first one goes alone: it finds out what the endpoint refuses, so that it is refused once."""
         if self._answered():
-            return await self._attempt(wire, usage, tried)
+            return await self._attempt(wire, call, tried)
         async with self._first:
             if not self._answered():
                 try:
-                    return await self._attempt(wire, usage, tried)
+                    return await self._attempt(wire, call, tried)
                 finally:
                     self._tried = True
-        return await self._attempt(wire, usage, tried)
+        return await self._attempt(wire, call, tried)
 
     def _answered(self) -> bool:
         return self._tried or known(self._endpoint.base_url, self._endpoint.model) is not None
@@ -87,11 +88,11 @@ class Sender:
         if description := remember(self._endpoint.base_url, self._endpoint.model, found):
             notice(f"{self._endpoint.name} {description}")
 
-    async def _adapted(self, wire: dict[str, Any], usage: CallUsage, tried: Adaptation | None) -> ChatCompletion:
+    async def _adapted(self, wire: dict[str, Any], call: CallRecord, tried: Adaptation | None) -> ChatCompletion:
         """The endpoint's answer to the request in the form that it takes, which refusals show."""
         form = tried or self._known
         while True:
-            usage.attempts += 1
+            call.attempts += 1
             try:
                 completion = well_formed(await self._sent(form.applied(wire)), self._endpoint.api_key)
             except LLMError as fault:
@@ -108,16 +109,16 @@ class Sender:
         except RecursionError:
             raise LLMError("wrong schema", "the reply is nested too deeply") from None
         finally:
-            usage.add(completion)  # it was paid for, whatever it is worth
+            call.add(completion)  # it was paid for, whatever it is worth
         if "response_format" in wire:
             self._remember(replace(form, proven=True))
         return completion
 
-    async def _attempt(self, wire: dict[str, Any], usage: CallUsage, tried: Adaptation | None) -> ChatCompletion:
+    async def _attempt(self, wire: dict[str, Any], call: CallRecord, tried: Adaptation | None) -> ChatCompletion:
         async with self._pacer.slot() as sent:
             self._breaker.check()
             try:
-                completion = await self._adapted(wire, usage, tried)
+                completion = await self._adapted(wire, call, tried)
             except LLMError as caught:
                 fault = self._bounded(caught)
                 self._reached |= not fault.unreachable
@@ -125,7 +126,7 @@ class Sender:
                 fault.lasting |= not self._reached
                 self._breaker.failed(fault)
                 if fault.kind == "rate limited":
-                    usage.throttled += 1
+                    call.throttled += 1
                     self._pacer.refused(sent, fault.retry_after)
                 elif fault.kind == "timeout":
                     self._pacer.overloaded(sent)

@@ -16,33 +16,33 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import Distribution, EntryPoint, distribution, packages_distributions
 from pathlib import Path
-from typing import Any, Protocol, TypedDict
+from typing import Any, TypedDict
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 _RECORDS = (".dist-info", ".egg-info")
-_PROJECT = ("hopbench",)  # ours has a digest of its own
+_OURS = __name__.partition(".")[0]
 
 
-class Found(Protocol):
-    """A file on disk, or in a zip archive."""
-
-    def read_bytes(self) -> bytes: ...  # noqa: D102
-
-
-def plugin_files(owner: Distribution | None, modules: Sequence[str]) -> Mapping[str, Found]:
+def plugin_files(owner: Distribution | None, modules: Sequence[str]) -> Mapping[str, Any]:
     """The files of a distribution, and of `modules` where its record does not list them, by name from their root.
 
     What an installer writes for itself is left out, and bytecode: equal code has equal names and contents wherever and
     however it is installed. An editable installation records only a `.pth` file: there the packages of the modules
-    count, and whatever these import from the same source folder.
+    count, and whatever these import from the same source folder. A file is a Path, or a zipfile.Path.
     """
-    files = dict(_recorded(owner)) if owner is not None else {}
+    files: dict[str, Any] = {}
+    for record in (owner.files or ()) if owner is not None else ():
+        first = record.parts[0]
+        own = first == ".." or first.endswith((*_RECORDS, ".pth", ".egg-link")) or first.startswith("__editable__")
+        if not own and "__pycache__" not in record.parts:
+            files[record.as_posix()] = record.locate()
     recorded = {place.resolve() for place in files.values() if isinstance(place, Path)}
     loose: list[tuple[Path, str]] = []
     for module in modules:
-        place = _file_of(module)
-        if place is None:
+        source = getattr(sys.modules.get(module), "__file__", None)
+        place = Path(source or "")
+        if not place.is_file():  # `__main__` of a prompt, or a module in a zip archive
             continue
         root, top = _root(module, place)
         if place.resolve() in recorded:  # also what was put beside the recorded files by hand
@@ -50,20 +50,6 @@ def plugin_files(owner: Distribution | None, modules: Sequence[str]) -> Mapping[
         else:
             loose.append((root, top))
     return {**files, **_sources(loose, _project(owner))}
-
-
-def _recorded(owner: Distribution) -> Iterator[tuple[str, Found]]:
-    for record in owner.files or ():
-        first = record.parts[0]
-        ours = first == ".." or first.endswith((*_RECORDS, ".pth", ".egg-link")) or first.startswith("__editable__")
-        if not ours and "__pycache__" not in record.parts:
-            yield record.as_posix(), owner.locate_file(record)  # type: ignore[misc]  # a Path, or a zipfile.Path
-
-
-def _file_of(module: str) -> Path | None:
-    """The source of a module; nothing for `__main__` of a prompt, or for one in a zip archive."""
-    name = getattr(sys.modules.get(module), "__file__", None)
-    return Path(name) if name and Path(name).is_file() else None
 
 
 def _root(module: str, place: Path) -> tuple[Path, str]:
@@ -81,7 +67,10 @@ def _root(module: str, place: Path) -> tuple[Path, str]:
 
 def _sources(begun: Iterable[tuple[Path, str]], project: Path | None) -> dict[str, Path]:
     """The files of these packages, and of what they import from their own root or the same project."""
-    places = _places([root for root, _ in begun], project)
+    # Where a project's own modules are imported from: no folder that it shares with installed distributions.
+    own = [] if project is None else [Path(name) for name in sys.path if name and Path(name).is_relative_to(project)]
+    roots = dict.fromkeys([*(root for root, _ in begun), *own])
+    places = [place for place in roots if not any(place.glob("*.dist-info"))]
     sources: dict[str, Path] = {}
     left, seen = list(begun), set()
     while left:
@@ -92,23 +81,11 @@ def _sources(begun: Iterable[tuple[Path, str]], project: Path | None) -> dict[st
         for name, path in _inside(root, top):
             sources[name] = path
             if path.suffix == ".py":
-                wanted = {one for one in _imports(path) if one not in _PROJECT}
-                left += [(place, part) for place in places for part in _parts(place, wanted)]
+                names = sorted(_imports(path) - {_OURS})  # which has a digest of its own
+                left += [(place, name) for place in places for name in names if (place / name).is_dir()]
+                files = [f"{name}.py" for name in names]
+                left += [(place, name) for place in places for name in files if (place / name).is_file()]
     return sources
-
-
-def _places(roots: Iterable[Path], project: Path | None) -> list[Path]:
-    """Where a project's own modules are imported from: no folder that it shares with installed distributions."""
-    own = [] if project is None else [Path(name) for name in sys.path if name and Path(name).is_relative_to(project)]
-    return [place for place in dict.fromkeys([*roots, *own]) if not any(place.glob("*.dist-info"))]
-
-
-def _parts(root: Path, names: Iterable[str]) -> Iterator[str]:
-    for name in sorted(names):
-        if (root / name).is_dir():
-            yield name
-        if (root / f"{name}.py").is_file():
-            yield f"{name}.py"
 
 
 def _inside(root: Path, top: str) -> Iterator[tuple[str, Path]]:
@@ -142,7 +119,6 @@ def _project(owner: Distribution | None) -> Path | None:
         return None
 
 
-_OURS = __name__.partition(".")[0]
 DIGITS = 12
 _CODE: dict[type[Any], tuple[PluginCode, ...]] = {}
 
@@ -187,72 +163,45 @@ def plugin_code(offer: Any, point: EntryPoint | None = None) -> tuple[PluginCode
 
     `point` is the entry point that offered it.
     """
-    modules = [module for module in _modules(offer, point) if not _is_ours(module)]
-    if not modules:
+    kinds = offer.__mro__ if isinstance(offer, type) else (offer, *type(offer).__mro__)
+    named = [getattr(kind, "__module__", None) or "" for kind in kinds] + ([] if point is None else [point.module])
+    tops = {module: module.partition(".")[0] for module in named if module}
+    groups: dict[str, tuple[Distribution | None, list[str]]] = {}
+    for module, top in tops.items():
+        if top == _OURS or top in sys.stdlib_module_names:
+            continue
+        if point is not None and point.dist is not None and top == tops[point.module]:
+            owner: Distribution | None = point.dist
+        else:
+            names = packages_distributions().get(top)
+            owner = distribution(names[0]) if names else None
+        groups.setdefault(owner.name if owner else top, (owner, []))[1].append(module)
+    if not groups:
         return ()
-    code = _by_distribution(modules, point)
+    if point is not None and point.dist is not None:
+        groups.setdefault(point.dist.name, (point.dist, []))
+    code = tuple(_code(name, *groups[name]) for name in sorted(groups))
     if isinstance(offer, type):
         _CODE[offer] = code
     return code
 
 
-def _modules(offer: Any, point: EntryPoint | None) -> list[str]:
-    kinds = offer.__mro__ if isinstance(offer, type) else (offer, *type(offer).__mro__)
-    named = [getattr(kind, "__module__", None) or "" for kind in kinds]
-    return [module for module in [*named, point.module if point is not None else ""] if module]
-
-
-def _by_distribution(modules: Sequence[str], point: EntryPoint | None) -> tuple[PluginCode, ...]:
-    offered = point.dist if point is not None else None
-    groups: dict[str, tuple[Distribution | None, list[str]]] = {}
-    if offered is not None:
-        groups[offered.name] = offered, []
-    for module in dict.fromkeys(modules):
-        owner = _distribution(module, offered, point)
-        groups.setdefault(owner.name if owner else module.partition(".")[0], (owner, []))[1].append(module)
-    return tuple(_code(name, *groups[name]) for name in sorted(groups))
-
-
-def _is_ours(module: str) -> bool:
-    top = module.partition(".")[0]
-    return top == _OURS or top in sys.stdlib_module_names
-
-
-def _distribution(module: str, offered: Distribution | None, point: EntryPoint | None) -> Distribution | None:
-    """The distribution that a module belongs to, if any does."""
-    top = module.partition(".")[0]
-    if offered is not None and point is not None and top == point.module.partition(".")[0]:
-        return offered
-    names = packages_distributions().get(top)
-    return distribution(names[0]) if names else None
-
-
 def _code(name: str, owner: Distribution | None, modules: Sequence[str]) -> PluginCode:
-    files, unreadable = _digests(plugin_files(owner, modules))
-    if not files:  # typed at a prompt, or made by other code
-        unreadable["its source"] = "no file holds it"
-    return PluginCode(name, owner.version if owner is not None else "", files, unreadable)
-
-
-def _digests(files: Mapping[str, Found]) -> tuple[dict[str, str], dict[str, str]]:
-    """Each file with its digest; the reason by file where there is none."""
     digests: dict[str, str] = {}
     unreadable: dict[str, str] = {}
-    for name, place in sorted(files.items()):
+    for file, place in sorted(plugin_files(owner, modules).items()):
+        if isinstance(place, Path) and place.exists() and not place.is_file():  # a pipe would be waited for
+            digests[file], unreadable[file] = "unreadable", "it is no regular file"
+            continue
         try:
-            digests[name] = hashlib.sha256(_content(place)).hexdigest()[:DIGITS]
+            digests[file] = hashlib.sha256(place.read_bytes()).hexdigest()[:DIGITS]
         except FileNotFoundError:
-            digests[name] = "missing"
+            digests[file] = "missing"
         except OSError as error:
-            digests[name] = "unreadable"
-            unreadable[name] = error.strerror or str(error)
-    return digests, unreadable
-
-
-def _content(place: Found) -> bytes:
-    if isinstance(place, Path) and place.exists() and not place.is_file():  # a pipe would be waited for
-        raise OSError("it is no regular file")
-    return bytes(place.read_bytes())
+            digests[file], unreadable[file] = "unreadable", error.strerror or str(error)
+    if not digests:  # typed at a prompt, or made by other code
+        unreadable["its source"] = "no file holds it"
+    return PluginCode(name, owner.version if owner is not None else "", digests, unreadable)
 
 
 def unreadable_lines(codes: Iterable[PluginCode]) -> list[str]:

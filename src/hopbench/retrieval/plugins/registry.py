@@ -5,7 +5,7 @@ Reading the names of a group imports no package.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -125,18 +125,15 @@ class Registry(Generic[T]):
             self._code[name] = plugin_code(value, points[0])
             self._loaded[name] = usable
         except (Exception, SystemExit) as error:  # a package may do anything when it is imported
-            self._broken[name] = _unusable(points, error)
+            reason = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+            package = package_of(points[0])
+            whose = f" of the package {package}" if package else ""
+            plugin = f"the plug-in {points[0].name} = {points[0].value}{whose}"
+            self._broken[name] = f"{plugin} cannot be used: {reason}. {REMEDY}"
 
-    def _refuse_clash(self, name: str, points: Sequence[EntryPoint]) -> None:
+    def _refuse_clash(self, name: str, points: list[EntryPoint]) -> None:
         if name in self._built_in:
             raise InputError(f"HopBench has the {self.noun} {name!r} itself: give the plug-in another name")
         if len(points) > 1:
             packages = ", ".join(map(package_of, points))
             raise InputError(f"several packages offer the {self.noun} {name!r} ({packages}): uninstall all but one")
-
-
-def _unusable(points: Sequence[EntryPoint], error: BaseException) -> str:
-    reason = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
-    package = package_of(points[0])
-    whose = f" of the package {package}" if package else ""
-    return f"the plug-in {points[0].name} = {points[0].value}{whose} cannot be used: {reason}. {REMEDY}"

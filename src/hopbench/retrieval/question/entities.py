@@ -101,10 +101,10 @@ class NameVectors:
 def name_vectors(index: Index, linker: Linker, counters: Counters) -> NameVectors:
     """The embeddings of the graph's entity names, computed once per index and timed where computed."""
 
-    def embedded() -> NameVectors:
-        def computed() -> Vectors:
-            return index.embed([*linker.names])
+    def computed() -> Vectors:
+        return index.embed([*linker.names])
 
+    def embedded() -> NameVectors:
         place = index.kept_of_graph()
         with stage(counters, "name embedding"):
             vectors = computed() if place is None else place[0].names(place[1], computed)
@@ -155,7 +155,11 @@ def recognise(
     else:
         matches = [_ngrams(reader, question.text, max_ngram) for question in batch.questions]
     unnamed = [number for number, words in enumerate(matches) if not words]
-    similar = dict(zip(unnamed, _similar(batch, counters, unnamed, reader, nearest, minimum), strict=True))
+    similar: dict[int, list[str]] = {number: [] for number in unnamed}
+    if unnamed and nearest:
+        known = name_vectors(batch.index, reader, counters)
+        rows = known.nearest(batch.index, batch.vectors[unnamed], nearest, minimum)
+        similar = {number: [known.entities[row] for row in own] for number, own in zip(unnamed, rows, strict=True)}
     mentioned = {entity for words in (*matches, *similar.values()) for entity in words}
     cards = read_cards(batch, counters, reader, sorted(mentioned))
     recognised = []
@@ -186,17 +190,6 @@ def _names(links: Sequence[Link]) -> dict[str, int]:
     for link in links:
         length_of[link.entity] = max(length_of.get(link.entity, 0), link.end - link.start)
     return length_of
-
-
-def _similar(
-    batch: Batch, counters: Counters, numbers: Sequence[int], reader: Linker, nearest: int, minimum: float
-) -> list[list[str]]:
-    """The entities whose names are nearest to the text of each question, best first."""
-    if not numbers or not nearest:
-        return [[] for _ in numbers]
-    known = name_vectors(batch.index, reader, counters)
-    found = known.nearest(batch.index, batch.vectors[numbers], nearest, minimum)
-    return [[known.entities[row] for row in rows] for rows in found]
 
 
 def read_cards(batch: Batch, counters: Counters, reader: Linker, entities: Sequence[str]) -> dict[str, Card]:

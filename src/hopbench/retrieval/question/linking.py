@@ -11,7 +11,7 @@ entity's own passage writes the word so, and few passages contain it. docs/strat
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hopbench.retrieval.graph import cypher
@@ -66,7 +66,7 @@ def written_small(chunks: Sequence[Chunk]) -> Uncapitalised:
 
 def _rare(names: Mapping[str, str], chunks: Sequence[Chunk]) -> frozenset[str]:
     """Entities whose name has a rare word: one in at most 10 chunks or 0.1% of them."""
-    words = {entity: set(_content(name)) for entity, name in names.items()}
+    words = {entity: set(name_key(name)) - STOP_WORDS for entity, name in names.items()}
     wanted = set[str]().union(*words.values())
     frequency: Counter[str] = Counter()
     for chunk in chunks if wanted else ():
@@ -75,29 +75,21 @@ def _rare(names: Mapping[str, str], chunks: Sequence[Chunk]) -> frozenset[str]:
     return frozenset(entity for entity, own in words.items() if any(frequency[word] <= most for word in own))
 
 
-def _content(name: str) -> Iterator[str]:
-    return (word for word in name_key(name) if word not in STOP_WORDS)
-
-
 def _linker(index: Index) -> Linker:
     """The linker of the index's graph, read once; from a cached file if the store's stamp matches."""
 
-    def made() -> Linker:
-        place = index.kept_of_graph()
-        return _read(index) if place is None else place[0].linker(place[1], lambda: _read(index))
+    def read() -> Linker:
+        # Engines return no record for a label that the graph lacks.
+        empty = {kind: {"id": (), "name": (), "type": (), "aliases": ()} for kind in ("Entity", "Document")}
+        records = empty | {record["kind"]: record for record in index.store.read(cypher.NAMES)}
+        entity, document = records["Entity"], records["Document"]
+        names = list(zip(entity["id"], entity["name"], entity["type"], entity["aliases"], strict=True))
+        titles = list(zip(document["id"], document["name"], strict=True))
+        by_id = dict(zip(entity["id"], entity["name"], strict=True))
+        return Linker(names, titles, uncapitalised(index, by_id), index.language)
 
-    return index.memo.get("names", made)
-
-
-def _read(index: Index) -> Linker:
-    # Engines return no record for a label that the graph lacks.
-    empty = {kind: {"id": (), "name": (), "type": (), "aliases": ()} for kind in ("Entity", "Document")}
-    records = empty | {record["kind"]: record for record in index.store.read(cypher.NAMES)}
-    entity, document = records["Entity"], records["Document"]
-    names = list(zip(entity["id"], entity["name"], entity["type"], entity["aliases"], strict=True))
-    titles = list(zip(document["id"], document["name"], strict=True))
-    by_id = dict(zip(entity["id"], entity["name"], strict=True))
-    return Linker(names, titles, uncapitalised(index, by_id), index.language)
+    place = index.kept_of_graph()
+    return index.memo.get("names", read if place is None else lambda: place[0].linker(place[1], read))
 
 
 def linker(batch: Batch, counters: Counters) -> Linker:

@@ -21,8 +21,8 @@ from hopbench.retrieval.support.errors import IncompleteError
 from hopbench.retrieval.types import Counters, Question
 
 PROMPT_VERSION = "question-2"
-FIRST_VERSION = "question-1"  # of the prompts that have not changed since, so that cached replies stay valid
-CHANGED_VERSIONS = {"entities": PROMPT_VERSION}
+# A prompt that has not changed keeps its version, so that cached replies stay valid.
+VERSIONS = {"entities": PROMPT_VERSION} | dict.fromkeys(("keywords", "synonyms", "summaries"), "question-1")
 MAX_NAMES = 10
 
 ENTITIES = """List the named things that the question speaks of (people, places, works, organizations, events, ...)
@@ -40,17 +40,11 @@ class QuestionFailed(Exception):  # noqa: N818 - the outcome of a question, not 
     """The model gave no usable reply for a question; the message is the reason."""
 
 
-def _names(limit: int) -> dict[str, Any]:
-    return {"type": "array", "items": {"type": "string", "maxLength": 80}, "maxItems": limit}
-
-
-def _form(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+def _lists(*fields: str) -> dict[str, Any]:
+    """The schema of an object whose fields are lists of names."""
+    names = {"type": "array", "items": {"type": "string", "maxLength": 80}, "maxItems": MAX_NAMES}
+    properties = dict.fromkeys(fields, names)
+    return {"type": "object", "properties": properties, "required": [*fields], "additionalProperties": False}
 
 
 @dataclass(frozen=True)
@@ -77,15 +71,15 @@ class QuestionModel:
     def entities(self, questions: Sequence[Question], counters: Counters, linker: Linker) -> list[list[str]]:
         """ADR-041, stage 1: the entities that the model names and the graph contains."""
         texts = [question.text for question in questions]
-        replies = self._replies("entities", ENTITIES, texts, _form(entities=_names(MAX_NAMES)), counters)
+        replies = self._replies("entities", ENTITIES, texts, _lists("entities"), counters)
         return [_resolved(_value(reply)["entities"], linker) for reply in replies]
 
     def keywords(self, questions: Sequence[Question], counters: Counters, linker: Linker) -> list[Keywords]:
         """LightRAG's keywords of both levels; an empty level is replaced by the question itself."""
         texts = [question.text for question in questions]
-        form = _form(high_level=_names(MAX_NAMES), low_level=_names(MAX_NAMES))
+        replies = self._replies("keywords", TWO_LEVELS, texts, _lists("high_level", "low_level"), counters)
         keywords = []
-        for text, reply in zip(texts, self._replies("keywords", TWO_LEVELS, texts, form, counters), strict=True):
+        for text, reply in zip(texts, replies, strict=True):
             low, high = _value(reply)["low_level"], _value(reply)["high_level"]
             keywords.append(Keywords(_resolved(low, linker), ", ".join(low) or text, ", ".join(high) or text))
         return keywords
@@ -95,7 +89,7 @@ class QuestionModel:
     ) -> list[list[str]]:
         """ADR-041, stage 3: other names of each entity; the caller checks them by cosine."""
         texts = [linker.name_of[entity] for _, entity in wanted]
-        replies = self._replies("synonyms", OTHER_NAMES, texts, _form(names=_names(MAX_NAMES)), counters)
+        replies = self._replies("synonyms", OTHER_NAMES, texts, _lists("names"), counters)
         return [_value(reply)["names"][:limit] for reply in replies]
 
     def summaries(self, counters: Counters, texts: Sequence[str]) -> list[str]:
@@ -110,7 +104,11 @@ class QuestionModel:
         self, purpose: str, prompt: str, texts: Sequence[str], form: Mapping[str, Any] | None, counters: Counters
     ) -> list[Reply]:
         """Make one call per distinct text; each use of a reply is charged as a call of its own."""
-        calls = {text: self._call(purpose, prompt, text, form) for text in texts}
+        schema = form and wire_schema(form, self.llm.endpoint.base_url)
+        calls = {}
+        for text in texts:
+            messages = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
+            calls[text] = Call(purpose, messages, schema, 600, version=VERSIONS[purpose])
         replies = dict(zip(calls, ask(self.llm, list(calls.values())), strict=True))
         for text in texts:
             counters.llm_calls += 1
@@ -119,11 +117,6 @@ class QuestionModel:
             if reply.failure is not None and reply.failure.partition(":")[0] not in LASTING:
                 raise IncompleteError(f"{self.llm.endpoint.name}, {purpose}: {reply.failure}")
         return [replies[text] for text in texts]
-
-    def _call(self, purpose: str, prompt: str, text: str, form: Mapping[str, Any] | None) -> Call:
-        talk = [{"role": "system", "content": prompt}, {"role": "user", "content": text}]
-        schema = form and wire_schema(form, self.llm.endpoint.base_url)
-        return Call(purpose, talk, schema, 600, version=CHANGED_VERSIONS.get(purpose, FIRST_VERSION))
 
 
 def _value(reply: Reply) -> Any:

@@ -42,7 +42,7 @@ def kept(
         with suppress(OSError, ValueError, TypeError, KeyError):  # damaged, whatever its size
             return read(place)
     if place.exists():
-        if not _of_other(place, of):
+        if _written(place).get("version", of) == of:
             notice(f"{place} does not read as it was written: it is made again")
         shutil.rmtree(place, ignore_errors=True)
     if not _intact(place, of):
@@ -63,7 +63,8 @@ def _make(place: Path, of: str, write: Callable[[Path], None]) -> None:
     try:
         write(made)
         files = sorted(made.iterdir())
-        sizes, sums = ({file.name: of_file(file) for file in files} for of_file in (_size, file_sum))
+        sizes = {file.name: file.stat().st_size for file in files}
+        sums = {file.name: file_sum(file) for file in files}
         (made / SIZES).write_text(json.dumps({"version": of, "sizes": sizes, SUMS: sums}), encoding="utf-8")
         if not _intact(place, of):
             shutil.rmtree(place, ignore_errors=True)
@@ -85,11 +86,6 @@ def _written(place: Path) -> dict[str, Any]:
     return written if isinstance(written, dict) else {}
 
 
-def _of_other(place: Path, of: str) -> bool:
-    """Whether a folder says that it is of other code or another graph."""
-    return bool(_written(place).get("version", of) != of)
-
-
 def _intact(place: Path, of: str, *, content: bool = False) -> bool:
     return bool(_written(place).get("version") == of) and _as_written(place, content=content)
 
@@ -98,12 +94,8 @@ def _as_written(place: Path, *, content: bool) -> bool:
     """Whether all files are as long as they were written, and with `content` the same."""
     written = _written(place)
     try:
-        fits = all(_size(place / name) == size for name, size in written["sizes"].items())
-        sums = written.get(SUMS, {}) if content else {}  # folders of earlier versions have none
+        fits = all((place / name).stat().st_size == size for name, size in written["sizes"].items())
+        sums = written[SUMS] if content else {}
         return fits and all(file_sum(place / name) == known for name, known in sums.items())
     except (OSError, TypeError, KeyError, AttributeError):
         return False
-
-
-def _size(file: Path) -> int:
-    return file.stat().st_size

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from copyreg import __newobj__  # type: ignore[attr-defined]  # what pickle itself makes an object by
 from pathlib import Path
 from typing import Any
@@ -153,10 +153,16 @@ def exhausted(error: BaseException, place: Path | str = "") -> IncompleteError |
 
     `place` is the file that was being written, where the error itself names none.
     """
-    for cause in _causes(error):
+    left, seen = [error], 0
+    while left and seen < _DEPTH:
+        cause, seen = left.pop(0), seen + 1
         lack = _lack(cause)
         if lack is not None:
             return _error(lack, getattr(cause, "filename", None) or place)
+        if isinstance(cause, BaseExceptionGroup):
+            left += cause.exceptions
+        if cause is error or not isinstance(cause, HopBenchError):  # our own errors have named their causes
+            left += [each for each in (cause.__cause__, cause.__context__) if each is not None]
     return None
 
 
@@ -191,27 +197,10 @@ def _lack(error: BaseException) -> str | None:
     if isinstance(error, MemoryError):
         return "memory"
     if isinstance(error, BlockingIOError):
-        return "threads" if _no_fork(error) else None
+        return "threads" if error.errno == errno.EAGAIN and error.filename is None else None
     if isinstance(error, HopBenchError):
         return None
     if isinstance(error, OSError) and error.errno is not None:
         codes = {**dict.fromkeys(DISK, "disk"), **dict.fromkeys(_FILES, "files"), errno.ENOMEM: "memory"}
         return codes.get(error.errno)
     return _lack_in(str(error))
-
-
-def _no_fork(error: BaseException) -> bool:
-    return isinstance(error, BlockingIOError) and error.errno == errno.EAGAIN and error.filename is None
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and its causes, members of groups included; the causes of our own errors are skipped."""
-    left, seen = [error], 0
-    while left and seen < _DEPTH:
-        current, seen = left.pop(0), seen + 1
-        yield current
-        if isinstance(current, BaseExceptionGroup):
-            left += current.exceptions
-        if isinstance(current, HopBenchError) and current is not error:
-            continue
-        left += [cause for cause in (current.__cause__, current.__context__) if cause is not None]

@@ -20,7 +20,6 @@ from hopbench.retrieval.support.notice import notice
 
 SEAL = "seal"
 MAGIC = b"SQLite format 3\0"
-_BESIDE = ("", "-wal", "-shm")
 
 
 def seal(values: Iterable[object]) -> int:
@@ -49,24 +48,6 @@ def lenient(connection: sqlite3.Connection) -> sqlite3.Connection:
     return connection
 
 
-def sealed(connection: sqlite3.Connection, table: str, columns: Sequence[str]) -> None:
-    """Give a table of an older version its column `seal`; the rows that are there are taken as they are."""
-    if SEAL in [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]:
-        return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        if SEAL not in [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]:
-            connection.execute(f"ALTER TABLE {table} ADD COLUMN {SEAL} INTEGER")
-            rows = connection.execute(f"SELECT rowid, {', '.join(columns)} FROM {table}")
-            connection.executemany(
-                f"UPDATE {table} SET {SEAL} = ? WHERE rowid = ?", [(seal(row[1:]), row[0]) for row in rows]
-            )
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
-
-
 def is_damage(error: BaseException) -> bool:
     """Whether SQLite says that the file itself is broken (its OperationalErrors are about locks, rights and room)."""
     return type(error) is sqlite3.DatabaseError
@@ -93,7 +74,11 @@ def heal(file: Path, consequence: str, say: Callable[[str], object] = notice) ->
         reason = damage(file)
         if reason is None:
             return None
-        aside = _set_aside(file)
+        aside = file.with_name(f"{file.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
+        for ending in ("", "-wal", "-shm"):
+            part = file.with_name(file.name + ending)
+            if part.exists():
+                part.rename(aside.with_name(aside.name + ending))
         rows = _copy(aside, file)
     message = f"{file} was damaged ({reason}): {rows:,} rows that read were kept, {consequence}; see {aside}"
     say(message)
@@ -112,15 +97,6 @@ def unsound(file: Path, table: str, columns: Sequence[str], remove: bool = False
     return len(bad)
 
 
-def _set_aside(file: Path) -> Path:
-    aside = file.with_name(f"{file.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
-    for ending in _BESIDE:
-        beside = file.with_name(file.name + ending)
-        if beside.exists():
-            beside.rename(aside.with_name(aside.name + ending))
-    return aside
-
-
 def _copy(aside: Path, file: Path) -> int:
     """Copy the readable rows; returns their number. Without a readable schema no file is made."""
     fresh, count = file.with_name(f"{file.name}.fresh"), 0
@@ -135,7 +111,8 @@ def _copy(aside: Path, file: Path) -> int:
             for _, statement in tables:
                 target.execute(statement)
         except (sqlite3.Error, UnicodeError):
-            return _nothing(fresh)
+            fresh.unlink(missing_ok=True)
+            return 0
         target.execute(f"PRAGMA user_version = {version}")
         for table, _ in tables:
             for row in _rows(source, table):
@@ -150,11 +127,6 @@ def _copy(aside: Path, file: Path) -> int:
         target.commit()
     fresh.rename(file)
     return count
-
-
-def _nothing(fresh: Path) -> int:
-    fresh.unlink(missing_ok=True)
-    return 0
 
 
 def _rows(source: sqlite3.Connection, table: str) -> Iterator[tuple[object, ...]]:

@@ -272,7 +272,7 @@ class SortedTexts(Sequence[str]):
 
     @property
     def row_of(self) -> Mapping[str, int]:
-        """Text → row, by a search for each: whoever needs all of them makes a dictionary."""
+        """Text → row, by a search for each: for all of them, make a dictionary."""
         return _RowOf(self)
 
 

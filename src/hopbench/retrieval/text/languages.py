@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from hopbench.retrieval.support.errors import ParameterError
 from hopbench.retrieval.text.words import fold, folded_words, units
@@ -207,16 +207,23 @@ class Tagger:
     """
 
     def __init__(self, texts: Iterable[str] = (), language: Language = ENGLISH) -> None:
-        import Stemmer
-
         self.language = language
-        self._stemmer = Stemmer.Stemmer(language.stemmer) if language.stemmer else None
         self._frequency: Counter[str] = Counter()
         self._texts = 0
         self._stem_of: dict[str, str] = {}  # a corpus repeats its words
         for text in texts:
             self._frequency.update(set(self.stem_words(set(folded_words(text)))))
             self._texts += 1
+
+    @cached_property
+    def _stemmer(self) -> Any:
+        import Stemmer
+
+        return Stemmer.Stemmer(self.language.stemmer) if self.language.stemmer else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the stemmer, which cannot be pickled."""
+        return {name: value for name, value in vars(self).items() if name != "_stemmer"}
 
     def save(self, folder: Path) -> None:
         """Write what the tagger was fitted on into an empty folder."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +64,25 @@ def killed_after(works_done: int, search: Search) -> tuple[Search, list[int]]:
 def same(one: Nearest, other: Nearest) -> bool:
     pairs = zip(one.pairs, other.pairs, strict=True)
     return one.search == other.search and all(np.array_equal(ours, theirs) for ours, theirs in pairs)
+
+
+def parts_of(number: int, parent: int, survives: bool) -> list[tuple[str, pd.DataFrame]]:
+    if number == 1 and os.getpid() != parent and not survives:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [("t", pd.DataFrame({"number": [number], "process": [os.getpid()]}))]
+
+
+@pytest.mark.parametrize("survives", [True, False])
+def test_stages_are_computed_by_workers_and_what_a_killed_one_leaves_in_this_process(
+    survives: bool, tmp_path: Path
+) -> None:
+    computes = [partial(parts_of, number, os.getpid(), survives) for number in range(3)]
+
+    stages = Staging(tmp_path).each("some", computes, processes=2)
+
+    tables = [next(stage.parts("t")) for stage in stages]
+    assert [0, 1, 2] == [table["number"].iloc[0] for table in tables]
+    assert survives == (tables[1]["process"].iloc[0] != os.getpid())
 
 
 @METHODS

@@ -18,10 +18,9 @@ def open_judge(
 ) -> Judging:
     """A judge of the profile `full` or `compact` over a model."""
     from hopbench.eval.answering.judge.profiles import CompactJudge, FullJudge
-    from hopbench.eval.answering.judge.sample import LIMITS, ModelAsker
-    from hopbench.eval.answering.judge.schedule import Judging, Scorer
+    from hopbench.eval.answering.judge.sample import LIMITS, model_asker
+    from hopbench.eval.answering.judge.schedule import Judging
 
     limits = limits or LIMITS[profile]
-    asker = ModelAsker(llm, limits)
-    scorer: Scorer = FullJudge(asker, embedder) if profile == "full" else CompactJudge(asker, embedder)
+    scorer = (FullJudge if profile == "full" else CompactJudge)(model_asker(llm, limits), embedder)
     return Judging(llm, scorer, embedder, store, limits)

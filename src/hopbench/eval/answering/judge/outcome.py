@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,6 +58,8 @@ def judge_labels(
     judging: Judging, samples: Mapping[str, Sequence[Sample]], metrics: Mapping[str, Sequence[str]], repeats: int
 ) -> Judged:
     """Judge every label's samples on its metrics. Raises BudgetReached; what is finished is stored."""
+    import pandas as pd
+
     jobs = [job for label, own in samples.items() for job in jobs_of(own, metrics[label], repeats)]
     judgements = judging.judge(jobs)
     rows = [
@@ -72,14 +74,8 @@ def judge_labels(
         **judging.llm.endpoint.asked,
         **judging.llm.adapted(),
     }
-    return Judged(judge, _frame(rows))
-
-
-def _frame(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
-    import pandas as pd
-
-    names = ("strategy", *Judgement.__dataclass_fields__)
-    return pd.DataFrame(rows, columns=list(names)).astype({"value": float, "failure": object})
+    columns = ["strategy", *Judgement.__dataclass_fields__]
+    return Judged(judge, pd.DataFrame(rows, columns=columns).astype({"value": float, "failure": object}))
 
 
 def _rows(
@@ -188,38 +184,29 @@ def check(
     scores: dict[str, tuple[FloatArray, FloatArray]] = {}
     costs: dict[str, tuple[Cost, Cost]] = {}
     for metric in metrics:
-        first, second = (_judge_metric(judging, samples, metric) for judging in (full, compact))
-        scores[metric] = _values(first, samples), _values(second, samples)
-        costs[metric] = _cost(first), _cost(second)
+        (first, one), (second, other) = (_judged(judging, samples, metric) for judging in (full, compact))
+        scores[metric], costs[metric] = (first, second), (one, other)
     agreements = [_agreement(metric, {metric: scores[metric]}, costs[metric], seed) for metric in metrics]
-    sums = _sum([pair[0] for pair in costs.values()]), _sum([pair[1] for pair in costs.values()])
-    return [*agreements, _agreement("all", scores, sums, seed)]
+    whole, short = (
+        Cost(*map(sum, zip(*map(astuple, side), strict=True))) for side in zip(*costs.values(), strict=True)
+    )
+    return [*agreements, _agreement("all", scores, (whole, short), seed)]
 
 
-def _judge_metric(judging: Judging, samples: Sequence[Sample], metric: str) -> list[Judgement]:
+def _judged(judging: Judging, samples: Sequence[Sample], metric: str) -> tuple[FloatArray, Cost]:
+    """A score per sample, NaN where there is none, and what they cost."""
     jobs = jobs_of(samples, [metric], repeats=1)
-    judgements = judging.judge(jobs)
-    return [judgements[judging.key_of(job)] for job in jobs]
-
-
-def _values(judgements: Sequence[Judgement], samples: Sequence[Sample]) -> FloatArray:
-    """A score per sample, NaN where there is none."""
+    known = judging.judge(jobs)
+    judgements = [known[judging.key_of(job)] for job in jobs]
     scored = {judgement.question_id: judgement.value for judgement in judgements if judgement.value is not None}
-    return np.array([scored.get(sample.question_id, np.nan) for sample in samples], dtype=float)
-
-
-def _cost(judgements: Sequence[Judgement]) -> Cost:
-    return Cost(
+    cost = Cost(
         calls=sum(judgement.calls for judgement in judgements),
         tokens_in=sum(judgement.tokens_in for judgement in judgements),
         tokens_out=sum(judgement.tokens_out for judgement in judgements),
         seconds=round(sum(judgement.seconds for judgement in judgements), 3),
         failures=sum(judgement.failure is not None for judgement in judgements),
     )
-
-
-def _sum(parts: Sequence[Cost]) -> Cost:
-    return Cost(*(sum(getattr(part, name) for part in parts) for name in Cost.__dataclass_fields__))
+    return np.array([scored.get(sample.question_id, np.nan) for sample in samples], dtype=float), cost
 
 
 def _agreement(
@@ -247,9 +234,7 @@ def _agreement(
 
 
 def _bootstrapped(statistic: Callable[[npt.NDArray[np.int_]], float | None], count: int, seed: int) -> Estimated:
-    if count == 0:
-        return Estimated(None)
-    value = statistic(np.arange(count))
+    value = statistic(np.arange(count)) if count else None
     if value is None:
         return Estimated(None)
     rng = np.random.default_rng(seed)

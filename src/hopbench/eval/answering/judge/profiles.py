@@ -153,27 +153,8 @@ def _lists(name: str, **fields: tuple[Any, int, int]) -> type[BaseModel]:
     return create_model(name, __base__=_Strict, **typed)
 
 
-def _useful(sample: Sample) -> type[BaseModel]:
-    count = len(sample.contexts)
-    return _lists("Useful", useful=(Verdict, count, count))
-
-
 def _statements_of(name: Input) -> Callable[[Sample], type[BaseModel]]:
     return lambda sample: _lists("Statements", statements=(Checked, 1, most(getattr(sample, name))))
-
-
-def _claims(sample: Sample) -> type[BaseModel]:
-    given, gold = most(sample.response), most(sample.reference)
-    return _lists("Claims", given=(Checked, 1, given), reference=(Checked, 1, gold))
-
-
-def _entities(sample: Sample) -> type[BaseModel]:
-    return _lists("Entities", entities=(Text, 0, most(sample.reference)))
-
-
-def _noise(sample: Sample) -> type[BaseModel]:
-    statements = (Sourced, 1, most(sample.response))
-    return _lists("Noise", useful=(int, 0, max(1, len(sample.contexts))), statements=statements)
 
 
 @dataclass(frozen=True)
@@ -209,7 +190,7 @@ _ONE_FACT = "statements of one fact each, without pronouns"
 USEFUL = Prompt(
     ("contexts", "question", "reference"),
     "For each passage in order, was it useful in arriving at the reference answer? 1 if it was, 0 if not.",
-    _useful,
+    lambda s: _lists("Useful", useful=(Verdict, len(s.contexts), len(s.contexts))),
 )
 RECALL = Prompt(
     ("contexts", "question", "reference"),
@@ -228,7 +209,7 @@ CLAIMS = Prompt(
     f"Split the given answer and the reference answer into {_ONE_FACT}. For each statement of the given answer, "
     "supported is 1 if the reference answer supports it, else 0. For each statement of the reference answer, supported "
     "is 1 if the given answer says it, else 0.",
-    _claims,
+    lambda s: _lists("Claims", given=(Checked, 1, most(s.response)), reference=(Checked, 1, most(s.reference))),
 )
 ASKED = Prompt(
     ("response",),
@@ -240,14 +221,14 @@ ENTITIES = Prompt(
     ("reference",),
     "List the named entities of the reference answer (persons, places, organisations, dates, amounts, other proper "
     "nouns), each once and as it is written.",
-    _entities,
+    lambda s: _lists("Entities", entities=(Text, 0, most(s.reference))),
 )
 NOISE = Prompt(
     ("contexts", "question", "reference", "response"),
     "useful: the numbers of the passages that support a statement of the reference answer. statements: the given "
     f"answer split into {_ONE_FACT}; for each, correct is 1 if the reference answer supports it, else 0, and passages "
     "are the numbers of the passages from which it can be inferred.",
-    _noise,
+    lambda s: _lists("Noise", useful=(int, 0, max(1, len(s.contexts))), statements=(Sourced, 1, most(s.response))),
 )
 
 

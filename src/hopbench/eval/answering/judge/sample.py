@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal
 
 from pydantic import BaseModel, ValidationError
 
@@ -73,7 +73,6 @@ def reference(question: BenchmarkQuestion) -> str | None:
     return f"{question.text} {question.answer.rstrip('.')}."
 
 
-Output = TypeVar("Output", bound=BaseModel)
 Asker = Callable[[str, type[BaseModel]], Awaitable[BaseModel]]
 """Asks a prompt and returns an instance of the model that was wanted; raises LLMError or BudgetReached."""
 
@@ -95,21 +94,17 @@ class Limits:
 LIMITS = {"full": Limits(), "compact": Limits(max_tokens=2048)}
 
 
-@dataclass(frozen=True)
-class ModelAsker:
-    """Asks a model through HopBench's client; the surrounding `calling` names the purpose of the calls."""
+def model_asker(llm: LLM, limits: Limits) -> Asker:
+    """Make an asker of a model; the surrounding `calling` names the purpose of the calls."""
 
-    llm: LLM
-    limits: Limits
-
-    async def __call__(self, prompt: str, wanted: type[Output]) -> Output:
-        """The answer to `prompt` as `wanted`."""
-        own, url = self.limits, self.llm.endpoint.base_url
-        schema = wire_schema(wanted.model_json_schema(), url, own.items, own.chars)
-        shown = [{"role": "user", "content": prompt}]
-        call = Call(wanted.__name__, shown, schema, own.max_tokens, own.temperature)
-        completion = await self.llm.create(**chat_arguments(self.llm.endpoint, call))
+    async def asked(prompt: str, wanted: type[BaseModel]) -> BaseModel:
+        schema = wire_schema(wanted.model_json_schema(), llm.endpoint.base_url, limits.items, limits.chars)
+        messages = [{"role": "user", "content": prompt}]
+        call = Call(wanted.__name__, messages, schema, limits.max_tokens, limits.temperature)
+        completion = await llm.create(**chat_arguments(llm.endpoint, call))
         try:
             return wanted.model_validate(parsed(completion.choices[0].message.content or ""))
         except (ValidationError, ValueError) as error:
             raise LLMError("wrong schema", " ".join(str(error).split())[:200]) from error
+
+    return asked

@@ -10,32 +10,32 @@ the repeat. Equal samples of two labels are judged once. A failure is recorded, 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.answering.judge.sample import EMBEDDING, INPUTS, Limits, Sample
 from hopbench.retrieval.llm import LLM, LLMError, calling
-from hopbench.retrieval.llm.cache import connect, explained
+from hopbench.retrieval.llm.cache import connect, explained, request_key
 from hopbench.retrieval.support.errors import HopBenchError
 from hopbench.retrieval.support.notice import notice
-from hopbench.retrieval.support.sqlite_files import seal, sealed
+from hopbench.retrieval.support.sqlite_files import seal
 
 if TYPE_CHECKING:
+    from hopbench.eval.answering.judge.profiles import CompactJudge, FullJudge
     from hopbench.retrieval.embedding.base import Embedder
 
 
 _TABLE = """CREATE TABLE IF NOT EXISTS judgements (key TEXT PRIMARY KEY, judge TEXT NOT NULL, metric TEXT NOT NULL,
 question_id TEXT NOT NULL, repeat INTEGER NOT NULL, value REAL, failure TEXT, calls INTEGER NOT NULL,
-tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, seconds REAL NOT NULL, at REAL NOT NULL) STRICT"""
+tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, seconds REAL NOT NULL, at REAL NOT NULL,
+seal INTEGER) STRICT"""
 _OWN = ("metric", "question_id", "repeat", "value", "failure", "calls", "tokens_in", "tokens_out", "seconds")
 
 
@@ -57,13 +57,8 @@ class Judgement:
     seconds: float = 0.0
 
 
-def judgement_key(**parts: object) -> str:
-    """The SHA-256 of everything that decides a judgement."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
-
-
 class JudgementStore:
-    """Judgements by `judgement_key` in one SQLite file. Make one with `JudgementStore.open`."""
+    """Judgements by `Judging.key_of` in one SQLite file. Make one with `JudgementStore.open`."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -71,7 +66,6 @@ class JudgementStore:
         with explained(file):
             file.parent.mkdir(parents=True, exist_ok=True)
             self._connection = connect(file, _TABLE)
-            sealed(self._connection, "judgements", _OWN)
 
     @classmethod
     @contextmanager
@@ -108,20 +102,6 @@ WORKERS = 16  # judgements in progress; how many calls are in flight the gate de
 NO_SCORE = "no score: the judge found nothing to score (NaN)"
 
 
-class Scorer(Protocol):
-    """A profile: full or compact."""
-
-    profile: str
-
-    def version(self, metric: str) -> str:
-        """Changes with the metric's prompts."""
-        ...
-
-    async def score(self, metric: str, sample: Sample) -> float:
-        """The score of a sample, or an exception that says why there is none."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Job:
     """A judgement to be made."""
@@ -138,7 +118,7 @@ class Judging:
     `made` and `reused` count the judgements that were new and those from the store."""
 
     llm: LLM
-    scorer: Scorer
+    scorer: FullJudge | CompactJudge
     embedder: Embedder
     store: JudgementStore
     limits: Limits
@@ -173,7 +153,7 @@ class Judging:
 
     def key_of(self, job: Job) -> str:
         """The key under which a job's judgement is stored."""
-        return judgement_key(
+        return request_key(
             **self._judge,
             version=self.scorer.version(job.metric),
             metric=job.metric,
@@ -242,7 +222,6 @@ class Judging:
         return [list(keys) for _, keys in groupby(by_sample, key=lambda key: _sample_of(todo[key]))]
 
     async def _one(self, job: Job) -> Judgement:
-        plain = Judgement(job.metric, job.sample.question_id, job.repeat)
         started = time.perf_counter()
         value, failure = None, None
         version = self.scorer.version(job.metric)
@@ -258,15 +237,8 @@ class Judging:
                 failure = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
         if value is not None and not math.isfinite(value):
             value, failure = None, NO_SCORE
-        return replace(
-            plain,
-            value=value,
-            failure=failure,
-            calls=scope.calls,
-            tokens_in=scope.tokens_in,
-            tokens_out=scope.tokens_out,
-            seconds=time.perf_counter() - started,
-        )
+        cost = scope.calls, scope.tokens_in, scope.tokens_out, time.perf_counter() - started
+        return Judgement(job.metric, job.sample.question_id, job.repeat, value, failure, *cost)
 
 
 def _sample_of(job: Job) -> tuple[str, tuple[str, ...], str, int]:

@@ -38,7 +38,7 @@ from hopbench.retrieval.graph.schema import MENTIONED_IN
 from hopbench.retrieval.llm.faults import LASTING
 from hopbench.retrieval.plugins.registry import EXTRACTORS, Registry
 from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError
-from hopbench.retrieval.support.processes import collector_paused
+from hopbench.retrieval.support.processes import collector_off
 from hopbench.retrieval.text import Tagger, name_key
 from hopbench.retrieval.types import Chunk, Triple
 
@@ -103,9 +103,14 @@ def extract_in_blocks(
     """
     buckets = ceil(len(chunks) / max(BUCKET_CHUNKS, size))
     run_each: Each = partial(staging.each, processes=processes)
-    with collector_paused():
+    with collector_off():
         named, stated = _read(chunks, tagger, run_each, size, buckets)
-        return Stages([named, *stated, *_related(stated, buckets, len(chunks), tagger, run_each)])
+        stages = Stages([named, *stated, *_related(stated, buckets, len(chunks), tagger, run_each)])
+    if processes > 1:
+        from joblib.externals.loky import get_reusable_executor
+
+        get_reusable_executor().shutdown()  # idle workers keep the memory of their blocks
+    return stages
 
 
 def _read(
@@ -171,19 +176,19 @@ def _usable(name: str, extractor: object) -> Extraction:
 
 def by_rules(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Iterator[Part]:
     """Titles, aliases and phrases; see `extract.rules`."""
-    with collector_paused():
+    with collector_off():
         yield from rule_parts(chunks, tagger)
 
 
 def by_spacy(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Iterator[Part]:
     """The rules with the names that spaCy recognises; see `extract.spacy_names`."""
-    with collector_paused():
+    with collector_off():
         yield from rule_parts(chunks, tagger, SpacyNames(plan.settings.recogniser))
 
 
 def by_rules_and_triples(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Iterable[Part]:
     """The rules' graph with the plan's triples beside it; see `extract.triples`."""
-    with collector_paused():
+    with collector_off():
         rules = rule_tables(chunks, tagger)
     return with_triples(rules, chunks, plan.triples, tagger).items()
 

@@ -9,7 +9,8 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,10 +22,9 @@ import pandas as pd
 from hopbench.retrieval.graph.schema import LIST_COLUMNS
 from hopbench.retrieval.search.candidates import Candidates, Held, blocks
 from hopbench.retrieval.support.cached_files import file_sum
-from hopbench.retrieval.support.forks import in_copies
 from hopbench.retrieval.support.locking import exclusive_and_gone
 from hopbench.retrieval.support.notice import notice
-from hopbench.retrieval.support.processes import in_threads
+from hopbench.retrieval.support.processes import collector_off, in_threads
 
 SUMS = "parts.json"
 Part = tuple[str, pd.DataFrame]
@@ -92,12 +92,15 @@ class Staging:
     def each(self, name: str, computes: Sequence[Callable[[], Iterable[Part]]], processes: int = 1) -> list[Stage]:
         """Load or compute one stage per entry of `computes`.
 
-        With several `processes` the stages are computed in forks of this process, as many at a time; a stage that no
-        fork finished is computed in this process.
+        With several `processes` the stages are computed by as many workers; what a worker that was killed (by a system
+        without memory, say) leaves is computed in this process.
         """
         stages = [partial(self.load_or_compute, f"{name}-{number:05}", one) for number, one in enumerate(computes)]
         if min(processes, len(stages)) > 1:
-            in_copies(stages, processes)
+            from joblib import Parallel, delayed
+
+            with suppress(BrokenExecutor):
+                Parallel(processes, max_nbytes=None)(delayed(_in_worker)(stage) for stage in stages)
         return [stage() for stage in stages]
 
     def load(self, name: str) -> Stage | None:
@@ -132,6 +135,11 @@ class Staging:
     def clear(self) -> None:
         """Remove all stages."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _in_worker(stage: Callable[[], Stage]) -> Stage:
+    with collector_off():
+        return stage()
 
 
 def _sums(folder: Path) -> dict[str, str]:
