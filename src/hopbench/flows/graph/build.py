@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from hopbench.eval.files import write_atomically
 from hopbench.flows.orchestration.runtime import PrefectRuntime
-from hopbench.flows.orchestration.steps import Progress, ProgressSteps, Steps, run_flow
+from hopbench.flows.orchestration.steps import Progress, run_flow
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.corpus import chunk_passages
@@ -25,7 +25,7 @@ from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.text import ENGLISH, UNKNOWN
 
 if TYPE_CHECKING:
-    from hopbench.retrieval.graph.construction.builder import BuildRecord
+    from hopbench.retrieval.graph.construction.builder import BuildRecord, Steps
 
 EMBEDDED_PASSAGES = 100_000
 WRITTEN_KB, OPENED_KB = 30, 10  # a passage, measured at 100,000 passages of hopworld's generator
@@ -77,9 +77,7 @@ def built_graph(plan: GraphPlan, index: Index, home: Home, steps: Steps) -> tupl
     Fingerprint and counts in the record are those of the store's present content, so that a graph changed from outside
     is detected.
     """
-    from hopbench.retrieval.graph.construction.builder import (
-        build_graph,
-    )  # pandas: .5 s that reading a graph need not pay
+    from hopbench.retrieval.graph.construction.builder import build_graph  # pandas: 0.5 s, not for reading a graph
 
     record = build_graph(plan, index.store, home.root / "staging", steps)
     held = steps("fingerprint", lambda: held_content(index.store, home.graphs))
@@ -104,9 +102,10 @@ def build_flow(
     """`built_graph` as the flow `build_graph`: on Prefect where `runtime` is given, and with its steps reported."""
 
     def body(steps: Steps) -> tuple[BuildRecord, list[str]]:
-        return built_graph(plan, index, home, ProgressSteps(steps, progress, announce=True))
+        return built_graph(plan, index, home, steps)
 
-    return run_flow("build_graph", body, runtime=runtime, parameters={"graph": plan.namespace})
+    shown = {"graph": plan.namespace}
+    return run_flow("build_graph", body, runtime=runtime, parameters=shown, progress=progress, announce=True)
 
 
 def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:

@@ -16,8 +16,8 @@ import numpy as np
 from hopbench.eval.benchmarks import load_triples
 from hopbench.eval.graph_quality import Agreement, LinkingRecall, agreement, linking_recall
 from hopbench.flows.graph.build import built_graph, open_index
-from hopbench.flows.orchestration.runtime import open_runtime
-from hopbench.flows.orchestration.steps import Progress, ProgressSteps, RunProgress, Steps, run_flow
+from hopbench.flows.orchestration.runtime import PrefectRuntime
+from hopbench.flows.orchestration.steps import Progress, Steps, run_flow
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import STORES, Home
 from hopbench.flows.settings.models import ModelOptions, open_models
@@ -77,9 +77,9 @@ def build(
     benchmark = options.benchmark(home, need_questions=False)
     wanted = load_triples(reference, benchmark.titles) if reference else ()
     home.prepare()
-    progress = RunProgress(progress) if prefect else progress
+    progress.in_flow = prefect
     with ExitStack() as stack:
-        runtime = stack.enter_context(open_runtime(home)) if prefect else None
+        runtime = stack.enter_context(PrefectRuntime(home)) if prefect else None
         plan = options.graph_plan(benchmark, home)
         index = open_index(options, plan, home, search=False)
         models = stack.enter_context(open_models(models_named, index.embedder, home))
@@ -88,11 +88,11 @@ def build(
             index.store.drop()
 
         def body(steps: Steps) -> Built:
-            record, warnings = built_graph(plan, index, home, ProgressSteps(steps, progress))
+            record, warnings = built_graph(plan, index, home, steps)
             found = agreement(export(index.store), wanted) if wanted else None
             return Built(record, [*notes, *benchmark.shown_warnings, *warnings], models.calls(), found)
 
-        return run_flow("build_graph", body, runtime=runtime, parameters={"graph": plan.namespace})
+        return run_flow("build_graph", body, runtime=runtime, parameters={"graph": plan.namespace}, progress=progress)
 
 
 def inspect(options: GraphOptions, home: Home) -> GraphInfo:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ import numpy as np
 
 from hopbench.eval.metrics import PRIMARY, ragas_metrics
 from hopbench.eval.runs.evaluate import measured_calls
+from hopbench.eval.types import MAX_FAILED
 from hopbench.flows.nights import publish
 from hopbench.flows.nights.environment import PACE, WALL, Latencies, environment_of, judge_latencies
 from hopbench.flows.nights.history import (
@@ -28,12 +29,14 @@ from hopbench.flows.nights.history import (
     started_as,
     write_night,
 )
+from hopbench.flows.nights.options import NightlyOptions
 from hopbench.flows.nights.verdict import Verdict, as_dict, challenger, champion_of, crown, judge, night_of
-from hopbench.flows.run.evaluate import Annotations
-from hopbench.flows.run.finished import Finished
+from hopbench.flows.orchestration.pages import REPORT
+from hopbench.flows.run.finished import Finished, missed, refuse_missed
 from hopbench.flows.settings.home import Home, open_store
+from hopbench.flows.settings.options import RunOptions
 from hopbench.flows.tracking.payload import Tag
-from hopbench.retrieval.support.errors import HopBenchError
+from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, RegressionError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,21 +44,22 @@ if TYPE_CHECKING:
     from hopbench.eval.runs.evaluate import Evaluation
 
 
-@dataclass(frozen=True)
-class Retention:
-    """The nightly records of one benchmark: `kept`, with the reason of each, and `expired`."""
-
-    kept: Mapping[str, str]
-    expired: Sequence[NightlyRecord]
+MISSED = "target missed by "
 
 
-def plan(earlier: Sequence[NightlyRecord], keep: int, good_tonight: Sequence[str], champion: str | None) -> Retention:
-    """What stays of `earlier` (newest first) when tonight is counted among the `keep` newest.
+def retained(
+    earlier: Sequence[NightlyRecord], keep: int, good_tonight: Sequence[str], champion: str | None
+) -> tuple[dict[str, str], list[NightlyRecord]]:
+    """Which of `earlier` (newest first) stay, with the reason, when tonight is among the `keep` newest; and the others.
 
     The last good night of each label stays whatever its age, unless tonight is it (`good_tonight` has its labels then);
     so does the night whose name is `champion`.
     """
-    needed = _last_good(earlier, good_tonight)
+    needed: dict[str, list[str]] = {}
+    for label in dict.fromkeys(label for night in earlier for label in night.labels if label not in good_tonight):
+        last = last_good(earlier, label)
+        if last is not None:
+            needed.setdefault(last.name, []).append(label)
     kept, expired = {}, []
     for place, night in enumerate(earlier, 2):
         if place <= keep:
@@ -66,46 +70,36 @@ def plan(earlier: Sequence[NightlyRecord], keep: int, good_tonight: Sequence[str
             kept[night.name] = "the champion's night"
         else:
             expired.append(night)
-    return Retention(kept, expired)
+    return kept, expired
 
 
-def _last_good(earlier: Sequence[NightlyRecord], have: Sequence[str]) -> dict[str, list[str]]:
-    needed: dict[str, list[str]] = {}
-    for label in dict.fromkeys(label for night in earlier for label in night.labels if label not in have):
-        night = last_good(earlier, label)
-        if night is not None:
-            needed.setdefault(night.name, []).append(label)
-    return needed
-
-
-def apply(retention: Retention, home: Home, everything: Sequence[NightlyRecord], graph_now: str) -> list[str]:
+def remove_expired(
+    expired: Sequence[NightlyRecord], home: Home, everything: Sequence[NightlyRecord], graph_now: str
+) -> list[str]:
     """Remove the expired nights, and the graphs that only they used; returns what was removed, in words.
 
     Graphs that no night used (of runs and sweeps) are left alone, as are files outside the home.
     """
-    gone = {night.name for night in retention.expired}
-    used = {graph_now, *(_graph(night)[1] for night in everything if night.name not in gone)}
+
+    def graph(night: NightlyRecord) -> tuple[str, str]:
+        return str(night.environment.get("store", "")), str(night.content.get("namespace", ""))
+
+    gone = {night.name for night in expired}
+    used = {graph_now, *(graph(night)[1] for night in everything if night.name not in gone)}
     removed = []
-    for night in retention.expired:
+    for night in expired:
         remove(night)
         removed.append(f"the night {night.name}")
-    for engine, namespace in dict.fromkeys(_graph(night) for night in retention.expired):
-        if namespace and namespace not in used:
-            removed.append(_drop(engine, namespace, home))
+    for engine, namespace in dict.fromkeys(map(graph, expired)):
+        if not namespace or namespace in used:
+            continue
+        try:
+            open_store(engine, namespace, home).drop()
+            (home.graphs / f"{namespace}.{engine}.json").unlink(missing_ok=True)
+            removed.append(f"the graph {namespace}")
+        except HopBenchError as error:  # a server that is away tonight: its graph stays
+            removed.append(f"nothing of the graph {namespace} ({error})")
     return removed
-
-
-def _graph(night: NightlyRecord) -> tuple[str, str]:
-    return str(night.environment.get("store", "")), str(night.content.get("namespace", ""))
-
-
-def _drop(engine: str, namespace: str, home: Home) -> str:
-    try:
-        open_store(engine, namespace, home).drop()
-        (home.graphs / f"{namespace}.{engine}.json").unlink(missing_ok=True)
-    except HopBenchError as error:  # a server that is away tonight: its graph stays
-        return f"nothing of the graph {namespace} ({error})"
-    return f"the graph {namespace}"
 
 
 def leftovers(folder: Path, earlier: Sequence[NightlyRecord], keep: int, benchmark: str) -> list[Path]:
@@ -119,89 +113,98 @@ def leftovers(folder: Path, earlier: Sequence[NightlyRecord], keep: int, benchma
     ]
 
 
-def drop_leftover(folder: Path) -> str:
-    """Remove the folder of a nightly run that never finished."""
-    shutil.rmtree(folder, ignore_errors=True)
-    return f"the unfinished night {folder.name}"
-
-
 @dataclass
-class NightReview:
-    """The review of one night. `verdict` is set once the night was judged, even if recording it failed later."""
+class Nightly:
+    """A nightly run called `night`, whose files are in `out`: its run, its verdict once it is `judged`, and notes."""
 
     home: Home
     night: str
-    keep: int | None
-    latency_factor: float
-    accept: bool
-    prefect: bool
-    mapped: bool
-    report: Path
-    selection: Sequence[str] = ()
-    verdict: Verdict | None = None
+    out: Path
+    options: RunOptions
+    given: NightlyOptions
+    notes: list[str] = field(default_factory=list)
+    finished: Finished = field(init=False)
+    verdict: Verdict = field(init=False)
+    judged: bool = False
     crowned: str | None = None
-    key: str = ""
-    finished: Finished | None = None
-    _plan: Retention | None = None
     _earlier: list[NightlyRecord] = field(default_factory=list)
+    _kept: dict[str, str] = field(default_factory=dict)
+    _expired: list[NightlyRecord] = field(default_factory=list)
     _latency: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def annotate(self, finished: Finished) -> Annotations:
-        """Judge the evaluation; returns facts for the report and tags for MLflow."""
-        evaluation, self.finished, self.key = finished.evaluation, finished, finished.key
+    @property
+    def lines(self) -> list[str]:
+        """The verdict in words."""
+        return publish.lines(self.verdict)
+
+    @property
+    def missed(self) -> list[str]:
+        """A line for each target that was missed."""
+        return missed(self.finished)
+
+    @property
+    def error_has_lines(self) -> bool:
+        """Whether the error that `refuse` raises includes the verdict's lines."""
+        outcome = self.verdict.outcome
+        return outcome == "regression" or (outcome == "incomplete" and not self.finished.incomplete)
+
+    def refuse(self) -> None:
+        """Raise RegressionError or TargetError (exit 3), or IncompleteError (exit 4) for an incomplete night."""
+        if self.error_has_lines:
+            kind = RegressionError if self.verdict.outcome == "regression" else IncompleteError  # labels are gone
+            raise kind("\n  ".join([*self.lines, *map(MISSED.__add__, self.missed)]))
+        if self.verdict.outcome == "incomplete":
+            raise IncompleteError(
+                f"over {MAX_FAILED:.0%} of the questions failed for {', '.join(self.finished.incomplete)}: the reasons "
+                "stand in questions.parquet (column failure) and in the report"
+            )
+        refuse_missed(self.finished)
+
+    def annotate(self, finished: Finished) -> None:
+        """Judge the evaluation, and add facts for the report and tags for MLflow."""
+        evaluation, self.finished = finished.evaluation, finished
         digest = evaluation.plan.benchmark.digest
         everything = nights(self.home.nights)
         self._earlier = [night for night in everything if night.digest == digest and night.name != self.night]
-        known = champion_of(self.home, digest)
-        trial = known[1] if known else None
+        champion, trial = champion_of(self.home, digest) or (None, None)
         specs = {label: one.parameters for label, one in evaluation.trials.items()}
-        found = match_labels(specs, self._earlier, self.selection)
+        found = match_labels(specs, self._earlier, self.options.selection)
         self._latency = _latency(evaluation)
         latency = self._compared_latency(evaluation, found.before)
-        self.verdict = judge(evaluation, found, trial, latency, finished.incomplete)
-        unfinished = self.verdict.outcome == "incomplete" and bool(self.verdict.incomplete)  # not for missing labels
-        accepted = self.accept and not unfinished
-        settled = self.verdict.accepted() if accepted else self.verdict
-        self.verdict = settled
+        verdict = judge(evaluation, found, trial, latency, finished.incomplete)
+        unfinished = verdict.outcome == "incomplete" and bool(verdict.incomplete)  # not for missing labels
+        accepted = self.given.accept and not unfinished
+        if accepted:
+            verdict = verdict.accepted()
+        self.verdict, self.judged = verdict, True
         # An accepted night is the new measure in every respect.
-        fell_behind = accepted and settled.fell_behind
-        self.crowned = challenger(evaluation, settled, None if fell_behind else trial)
-        if self.keep is not None:
-            good = list(evaluation.trials) if settled.outcome in ("baseline", "good") else []
+        self.crowned = challenger(evaluation, verdict, None if accepted and verdict.fell_behind else trial)
+        if self.given.keep is not None:
+            good = list(evaluation.trials) if verdict.outcome in ("baseline", "good") else []
             owner = night_of(trial) if trial and self.crowned is None else None
-            self._plan = plan(self._earlier, self.keep, good, owner)
-        failure = None
-        if self.prefect:
-            before = known[0].label if known else None
-            failure = publish.to_prefect(evaluation, self.night, settled, self.report, self.crowned, before)
-        annotations = self._annotations(evaluation, settled, digest)
-        return annotations if failure is None else replace(annotations, warnings=[failure])
+            self._kept, self._expired = retained(self._earlier, self.given.keep, good, owner)
+        if self.options.prefect:
+            before = champion.label if champion else None
+            failure = publish.to_prefect(evaluation, self.night, verdict, self._report, self.crowned, before)
+            finished.warnings += [] if failure is None else [failure]
+        self._tag(finished, verdict, digest)
 
-    def _annotations(self, evaluation: Evaluation, verdict: Verdict, digest: str) -> Annotations:
-        tags: dict[str, str] = {Tag.NIGHTLY: verdict.outcome, Tag.REGRESSION: ",".join(verdict.regressions)}
-        if verdict.found.missing:
-            tags[Tag.MISSING] = ",".join(verdict.found.missing)
-        labels: dict[str, dict[str, str]] = {}
+    def _tag(self, finished: Finished, verdict: Verdict, digest: str) -> None:
+        regressions, missing = ",".join(verdict.regressions), ",".join(verdict.found.missing)
+        tags = {Tag.NIGHTLY: verdict.outcome, Tag.REGRESSION: regressions, Tag.MISSING: missing}
+        finished.tags |= {name: text for name, text in tags.items() if text}
+        labels = finished.label_tags
         for pair in verdict.comparison.pairs if verdict.comparison else ():
             labels.setdefault(pair.label, {})[Tag.NIGHTLY] = pair.verdict
         for label in verdict.regressions:
             labels.setdefault(label, {})[Tag.NIGHTLY] = "regression"
         if self.crowned is not None:
             labels.setdefault(self.crowned, {})[Tag.CHAMPION] = digest
-        expired = [str(night.content["tracking_key"]) for night in self._plan.expired] if self._plan else []
-        tonight = NightlyRecord(self.home.nights / self.night, self._content(evaluation, verdict))
-        history = charted(tonight, self._earlier)
-        facts = {
-            "nightly": {
-                "night": self.night,
-                **as_dict(verdict),
-                "lines": publish.lines(verdict),
-                **({"history": history} if history else {}),
-            }
-        }
-        return Annotations(
-            facts, {name: text for name, text in tags.items() if text}, labels, expired=[key for key in expired if key]
-        )
+        keys = [str(night.content["tracking_key"]) for night in self._expired]
+        finished.expired += [key for key in keys if key]
+        history = charted(NightlyRecord(self.home.nights / self.night, self._content()), self._earlier)
+        facts = {"night": self.night, **as_dict(verdict), "lines": publish.lines(verdict)}
+        finished.facts["nightly"] = {**facts, **({"history": history} if history else {})}
 
     def _compared_latency(self, evaluation: Evaluation, before: Mapping[str, tuple[NightlyRecord, str]]) -> Latencies:
         """Compare latencies; of two measurements the faster is recorded for later nights."""
@@ -213,52 +216,55 @@ class NightReview:
             return second
 
         here = environment_of(evaluation)["machine"]
-        return judge_latencies(self._latency, before, here, self.latency_factor, again)
+        return judge_latencies(self._latency, before, here, self.given.latency_factor, again)
 
-    def write_record(self, run_ids: Mapping[str, str]) -> list[str]:
-        """Record the night, name the champion, remove what has expired; returns a line for each thing removed."""
-        assert self.finished is not None
-        assert self.verdict is not None
-        evaluation = self.finished.evaluation
-        write_night(self.home.nights / self.night, self._content(evaluation, self.verdict), _rows(evaluation))
+    def record(self) -> None:
+        """Record the night, name the champion, and remove what has expired, of which there is a note each."""
+        evaluation, run_ids = self.finished.evaluation, self.finished.run_ids
+        write_night(self.home.nights / self.night, self._content(), _rows(evaluation))
         if self.crowned is not None:
-            run_id = run_ids.get(f"{self.key}/{self.crowned}", "")
+            run_id = run_ids.get(f"{self.finished.key}/{self.crowned}", "")
             crown(self.home, evaluation, self.crowned, self.night, run_id)
-        if self._plan is None or self.keep is None:
-            return []
-        removed = apply(self._plan, self.home, nights(self.home.nights), self._namespace(evaluation))
-        for folder in leftovers(self.home.nights, self._earlier, self.keep, started_as(self.night)):
-            removed.append(drop_leftover(folder))
-        return removed
+        keep = self.given.keep
+        if keep is None:
+            return
+        removed = remove_expired(self._expired, self.home, nights(self.home.nights), self._namespace)
+        for folder in leftovers(self.home.nights, self._earlier, keep, started_as(self.night)):
+            shutil.rmtree(folder, ignore_errors=True)
+            removed.append(f"the unfinished night {folder.name}")
+        self.notes += [f"removed {what} (--keep {keep})" for what in removed]
 
-    def _namespace(self, evaluation: Evaluation) -> str:
-        return "" if self.mapped else evaluation.plan.index.store.namespace
+    @property
+    def _report(self) -> Path:
+        return (self.out / REPORT).absolute()
 
-    def _content(self, evaluation: Evaluation, verdict: Verdict) -> dict[str, Any]:
+    @property
+    def _namespace(self) -> str:
+        return "" if self.options.mapping is not None else self.finished.evaluation.plan.index.store.namespace
+
+    def _content(self) -> dict[str, Any]:
+        evaluation, metric = self.finished.evaluation, self.verdict.metric
         benchmark = evaluation.plan.benchmark
-        means = {
-            label: {name: summary["metrics"].get(name) for name in (verdict.metric, *ragas_metrics(summary["metrics"]))}
-            for label, summary in evaluation.summaries.items()
-        }
+        labels = {}
+        for label, summary in evaluation.summaries.items():
+            named = (metric, *ragas_metrics(summary["metrics"]))
+            labels[label] = {
+                **{name: summary["metrics"].get(name) for name in named},
+                **self._latency.get(label, {WALL: None}),
+                INTERVAL: list(evaluation.intervals[label].get(metric, ())) or None,
+            }
         return {
             "night": self.night,
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "benchmark": {"name": benchmark.name, "digest": benchmark.digest, "questions": len(benchmark.questions)},
-            **as_dict(verdict),
-            "labels": {
-                label: {
-                    **means[label],
-                    **self._latency.get(label, {WALL: None}),
-                    INTERVAL: list(evaluation.intervals[label].get(verdict.metric, ())) or None,
-                }
-                for label in evaluation.summaries
-            },
-            "selection": list(self.selection),
-            "report": str(self.report),
+            **as_dict(self.verdict),
+            "labels": labels,
+            "selection": list(self.options.selection),
+            "report": str(self._report),
             "circumstances": environment_of(evaluation),
-            "namespace": self._namespace(evaluation),
-            "tracking_key": self.key,
-            "kept": dict(self._plan.kept) if self._plan else {},
+            "namespace": self._namespace,
+            "tracking_key": self.finished.key,
+            "kept": self._kept,
         }
 
 
@@ -288,11 +294,6 @@ def _rows(evaluation: Evaluation) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def night_name(benchmark: str, now: datetime) -> str:
-    """The folder of a night: benchmark and time."""
-    return f"{benchmark}-{now:%Y-%m-%dT%H%M%SZ}"
-
-
 def default_out(home: Home, dataset: str, resumed: Path | None, now: datetime) -> Path:
     """Where a night's files go without `--out`: into an interrupted night of that benchmark, else a new folder."""
     return resumed or home.nights / unused_name(home, dataset, now)
@@ -300,6 +301,6 @@ def default_out(home: Home, dataset: str, resumed: Path | None, now: datetime) -
 
 def unused_name(home: Home, dataset: str, now: datetime) -> str:
     """The name of a new night: of two that begin in the same second, the second one has the next second's."""
-    while (home.nights / (name := night_name(Path(dataset).name, now))).exists():
+    while (home.nights / (name := f"{Path(dataset).name}-{now:%Y-%m-%dT%H%M%SZ}")).exists():
         now += timedelta(seconds=1)
     return name

@@ -3,7 +3,7 @@
     with Tracker.start(home, "hopworld") as tracker:             # returns at once
         tracker.log(RunPayload("run-1", "nightly", status="RUNNING"))
         tracker.log(RunPayload("run-1/bm25", "bm25", parent_key="run-1", metrics={"recall@5": 0.7}))
-        tracker.log(RunPayload("run-1", "nightly", artifacts=(Artifact(report),)))
+        tracker.log(RunPayload("run-1", "nightly", artifacts=(report,)))
     tracker.run_ids["run-1"]
 
 `hopbench.flows.tracking.writer`, the process that this starts, is the only one that writes there. It gets little of the
@@ -26,10 +26,7 @@ from typing import Any, Self, cast
 
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.payload import (
-    Artifact,
-    Dataset,
     RunPayload,
-    Scalar,
     Status,
     comparison_page,
     is_server,
@@ -87,10 +84,7 @@ def may_go_back() -> bool:
 
 
 __all__ = [
-    "Artifact",
-    "Dataset",
     "RunPayload",
-    "Scalar",
     "Status",
     "Tracker",
     "TrackingError",

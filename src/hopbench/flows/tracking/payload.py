@@ -165,24 +165,6 @@ _MIN_SECRET = 6  # shorter values ("none", "x") would blank out innocent text
 
 
 @dataclass(frozen=True, slots=True)
-class Dataset:
-    """The benchmark a run was scored on; `profile` holds its counts, `folder` is where it was read from."""
-
-    name: str
-    digest: str
-    profile: Mapping[str, int] = field(default_factory=dict)
-    folder: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Artifact:
-    """A file to store with a run, under `folder` there."""
-
-    path: Path
-    folder: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class RunPayload:
     """One MLflow run. `key` identifies it: logging a key again updates its run.
 
@@ -190,7 +172,7 @@ class RunPayload:
     the run may be written again, since they are part of each metric's identity. Status RUNNING stays open until the
     key is logged again or the tracker ends. With `once`, a finished run of that key is left unchanged. The description
     gets a link to MLflow's comparison of the runs whose keys are `compared`. The questions in the file `judged` become
-    traces (`hopbench.flows.tracking.traces`).
+    traces (`hopbench.flows.tracking.traces`). `dataset` is what `mlflow_dataset` makes, `artifacts` are files.
     """
 
     key: str
@@ -199,8 +181,8 @@ class RunPayload:
     params: Mapping[str, Scalar] = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
-    dataset: Dataset | None = None
-    artifacts: tuple[Artifact, ...] = ()
+    dataset: Mapping[str, str] | None = None
+    artifacts: tuple[Path, ...] = ()
     status: Status = "FINISHED"
     started_at: float | None = None
     ended_at: float | None = None
@@ -248,11 +230,11 @@ def to_message(run: RunPayload) -> dict[str, Any]:
         "params": _texts("parameter", run.params, MAX_PARAM, hidden),
         "metrics": finite,
         "tags": _texts("tag", tags, MAX_TAG, hidden),
-        "dataset": None if run.dataset is None else _dataset(run.dataset),
-        "artifacts": [[str(artifact.path.absolute()), artifact.folder] for artifact in run.artifacts],
+        "dataset": run.dataset,
+        "artifacts": [str(file.absolute()) for file in run.artifacts],
         "status": run.status,
-        "started_ms": _milliseconds(run.started_at),
-        "ended_ms": _milliseconds(run.ended_at),
+        "started_ms": None if run.started_at is None else round(run.started_at * 1000),
+        "ended_ms": None if run.ended_at is None else round(run.ended_at * 1000),
         "once": run.once,
         "compared": list(run.compared),
         "judged": None if run.judged is None else str(run.judged.absolute()),
@@ -275,21 +257,16 @@ def _renamed(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return renamed
 
 
-def _dataset(dataset: Dataset) -> dict[str, Any]:
-    local = dataset.folder is not None
-    source = {"uri": str(dataset.folder)} if local else {"name": dataset.name}
+def mlflow_dataset(name: str, digest: str, counts: Mapping[str, int], folder: Path | None = None) -> dict[str, str]:
+    """The benchmark a run was scored on, as MLflow's data set of a run; `folder` is where it was read from."""
     return {
-        "name": dataset.name,
-        "digest": dataset.digest[:MAX_DATASET_DIGEST],
-        "source_type": "local" if local else "hopbench",  # the first is one that MLflow opens
-        "source": json.dumps(source),
+        "name": name,
+        "digest": digest[:MAX_DATASET_DIGEST],
+        "source_type": "hopbench" if folder is None else "local",  # the latter is one that MLflow opens
+        "source": json.dumps({"name": name} if folder is None else {"uri": str(folder)}),
         "schema": json.dumps({"mlflow_colspec": QUESTION_COLUMNS}),
-        "profile": json.dumps(dict(dataset.profile)),
+        "profile": json.dumps(dict(counts)),
     }
-
-
-def _milliseconds(seconds: float | None) -> int | None:
-    return None if seconds is None else round(seconds * 1000)
 
 
 VIEW_TAG = "mlflow.sharedViewState."

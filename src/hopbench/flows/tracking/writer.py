@@ -34,20 +34,6 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 
-def store_file(client: MlflowClient, run_id: str, place: str, ours: Path, path: Path, folder: str) -> None:
-    """Store a file with a run, under `folder` there.
-
-    `place` is the run's artifact URI. In our own folder `ours` the file is copied, as MLflow's client does after it has
-    asked the database for the run and its data sets.
-    """
-    local = folder_in(place, ours)
-    if local is None:
-        client.log_artifact(run_id, str(path), folder or None)
-        return
-    (local / folder).mkdir(parents=True, exist_ok=True)
-    shutil.copy2(path, local / folder)
-
-
 def folder_in(place: str, ours: Path) -> Path | None:
     """The folder that an artifact URI names, where that is within `ours`."""
     parts = urlsplit(place)
@@ -166,8 +152,8 @@ class Writer:
         log_values(self.client, run_id, {**message, "tags": tags}, self._comparison(message["compared"]))
         if message["dataset"] is not None:
             log_dataset(self.client, run_id, message["dataset"])
-        for path, folder in message["artifacts"]:
-            self._store(run_id, Path(path), folder)
+        for path in message["artifacts"]:
+            self._store(run_id, Path(path))
         if message["judged"] is not None:
             self._log_traces(run_id, Path(message["judged"]), message["started_ms"] or message["ended_ms"])
         if message["status"] != "RUNNING":
@@ -255,9 +241,14 @@ class Writer:
             self._places[run_id] = str(self.client.get_run(run_id).info.artifact_uri)
         return self._places[run_id]
 
-    def _store(self, run_id: str, path: Path, folder: str) -> None:
+    def _store(self, run_id: str, path: Path) -> None:
         refuse_secrets(path, self._hidden)
-        store_file(self.client, run_id, self._place(run_id), self._ours, path, folder)
+        local = folder_in(self._place(run_id), self._ours)
+        if local is None:
+            self.client.log_artifact(run_id, str(path))
+        else:  # as MLflow's client does after it has asked the database for the run and its data sets
+            local.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, local)
 
 
 def answer(writer: Writer, message: dict[str, Any]) -> dict[str, str | None]:
