@@ -22,11 +22,12 @@ from tests.support.browser import headless
 
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.flows.settings.home import Home
-from hopbench.flows.tracking.client import RunPayload, tracking_uri, writers_lock
+from hopbench.flows.tracking.client import tracking_uri, writers_lock
 from hopbench.flows.tracking.payload import (
     SWEEPS_EXPERIMENT,
     TABLE_TAG,
     Param,
+    RunPayload,
     Tag,
     comparison_page,
     mlflow_dataset,

@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopbench.flows.settings.home import Home
-from hopbench.flows.tracking.client import RunPayload, Tracker, TrackingError, tracking_uri
-from hopbench.flows.tracking.payload import SWEEPS_EXPERIMENT, Param, Tag, comparison_page, mlflow_dataset, runs_page
+from hopbench.flows.tracking.client import Tracker, TrackingError, tracking_uri
+from hopbench.flows.tracking.payload import (
+    SWEEPS_EXPERIMENT,
+    Param,
+    RunPayload,
+    Tag,
+    comparison_page,
+    mlflow_dataset,
+    runs_page,
+)
 from hopbench.flows.tracking.reader import TrackingReader
 from hopbench.flows.tracking.registry import saved_view
 

@@ -21,14 +21,22 @@ import pytest
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import (
     WAITING_SECONDS,
-    RunPayload,
     Tracker,
     TrackingError,
     may_go_back,
     tracking_uri,
     writers_lock,
 )
-from hopbench.flows.tracking.payload import MAX_PARAM, Tag, mlflow_dataset, mlflow_name, redact, secrets, to_message
+from hopbench.flows.tracking.payload import (
+    MAX_PARAM,
+    RunPayload,
+    Tag,
+    mlflow_dataset,
+    mlflow_name,
+    redact,
+    secrets,
+    to_message,
+)
 from hopbench.flows.tracking.writer import NICENESS, Writer, answer, serve
 from hopbench.retrieval.support.errors import InputError
 
@@ -211,7 +219,8 @@ def test_a_killed_command_leaves_written_runs_and_no_process(home: Home, client:
         import time
         from pathlib import Path
         from hopbench.flows.settings.home import Home
-        from hopbench.flows.tracking.client import RunPayload, Tracker
+        from hopbench.flows.tracking.payload import RunPayload
+        from hopbench.flows.tracking.client import Tracker
         tracker = Tracker.start(Home(Path({str(home.root)!r})), "killed")
         tracker.log(RunPayload("open", "open", status="RUNNING"))
         while not tracker.run_ids:
@@ -300,7 +309,8 @@ def test_an_error_stays_itself_and_nothing_is_left_outside_the_home(
 ) -> None:
     code = """
         from hopbench.flows.settings.home import Home
-        from hopbench.flows.tracking.client import RunPayload, Tracker
+        from hopbench.flows.tracking.payload import RunPayload
+        from hopbench.flows.tracking.client import Tracker
         try:
             with Tracker.start(Home.resolve(), "failed") as tracker:
                 tracker.log(RunPayload("done", "done", metrics={"m": 1.0}))

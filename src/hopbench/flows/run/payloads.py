@@ -21,11 +21,11 @@ from hopbench.eval.runs.results import comparisons, results
 from hopbench.eval.runs.targets import TargetResult, check_targets
 from hopbench.eval.trials.key import code_version
 from hopbench.flows.orchestration.pages import REPORT
-from hopbench.flows.tracking.client import RunPayload
 from hopbench.flows.tracking.payload import (
     MAX_RUN_NAME,
     TABLE_TAG,
     Param,
+    RunPayload,
     Tag,
     mlflow_dataset,
     run_name,

@@ -14,8 +14,8 @@ from filelock import FileLock, Timeout
 from hopbench.eval.metrics import measured_shares, with_coverage
 from hopbench.flows.run.payloads import call_metrics, parent_name, plugin_tags, source_tags, tracked_dataset
 from hopbench.flows.settings.home import Home
-from hopbench.flows.tracking.client import RunPayload, Tracker
-from hopbench.flows.tracking.payload import TABLE_TAG, Param, Tag, trial_name, write_table
+from hopbench.flows.tracking.client import Tracker
+from hopbench.flows.tracking.payload import TABLE_TAG, Param, RunPayload, Tag, trial_name, write_table
 from hopbench.retrieval.llm.endpoint import asked_of
 from hopbench.retrieval.support.locking import open_lock
 

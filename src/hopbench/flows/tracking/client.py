@@ -39,6 +39,9 @@ from hopbench.retrieval.support.errors import IncompleteError, exhausted_by_mess
 
 SESSION = "/proc/{process}/autogroup"
 """Linux may share processors among sessions before it does within them; the writer has a session of its own."""
+MAX_REASONS = 5
+WAITING_SECONDS = 0.1
+CLOSING_SECONDS = 0.5
 
 
 def lower_priority(niceness: int) -> None:
@@ -47,23 +50,10 @@ def lower_priority(niceness: int) -> None:
     Where the system would not let it go back, this process keeps its share: on a busy machine the main process would
     wait for minutes.
     """
-    with suppress(AttributeError):  # Windows has none
-        if may_go_back():
-            os.nice(niceness)
+    if may_go_back():
+        os.nice(niceness)
     with suppress(OSError):
         Path(SESSION.format(process="self")).write_text(str(niceness), encoding="ascii")
-
-
-def restore_priority(process: int) -> None:
-    """Give a process that called `lower_priority` the share of this one, all of its threads."""
-    if not hasattr(os, "setpriority"):  # Windows has none
-        return
-    own = os.getpriority(os.PRIO_PROCESS, 0)
-    with suppress(OSError):  # it may have ended
-        Path(SESSION.format(process=process)).write_text(str(own), encoding="ascii")
-    with suppress(OSError):
-        for thread in Path(f"/proc/{process}/task").iterdir():
-            os.setpriority(os.PRIO_PROCESS, int(thread.name), own)
 
 
 def may_go_back() -> bool:
@@ -76,25 +66,23 @@ def may_go_back() -> bool:
             os.nice(-1)
             found.append(True)
 
-    if sys.platform == "linux":  # elsewhere all threads of a process have one priority
+    if sys.platform == "linux":  # elsewhere all threads of a process have one priority, and Windows has none
         trial = Thread(target=attempt)
         trial.start()
         trial.join()
     return bool(found)
 
 
-__all__ = [
-    "RunPayload",
-    "Status",
-    "Tracker",
-    "TrackingError",
-    "tracking_uri",
-    "writers_lock",
-]
-
-MAX_REASONS = 5
-WAITING_SECONDS = 0.1
-CLOSING_SECONDS = 0.5
+def restore_priority(process: int) -> None:
+    """Give a process that called `lower_priority` the share of this one, all of its threads."""
+    if sys.platform != "linux":
+        return
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    with suppress(OSError):  # it may have ended
+        Path(SESSION.format(process=process)).write_text(str(own), encoding="ascii")
+    with suppress(OSError):
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            os.setpriority(os.PRIO_PROCESS, int(thread.name), own)
 
 
 class TrackingError(IncompleteError):
@@ -211,8 +199,17 @@ class Tracker:
         while self._courier.is_alive():  # from now on nothing is timed, and this process waits for the other
             restore_priority(self.pid)
             self._courier.join(CLOSING_SECONDS)
-        if self._reasons:
-            raise TrackingError(self._failure())
+        if not self._reasons:
+            return
+        results = [*map(exhausted_by_message, self._reasons.values()), full(self._log.parent)]
+        if (lacking := next(filter(None, results), None)) is not None:
+            raise TrackingError(f"runs were not written to MLflow at {self.uri}: {lacking}")
+        shown = "\n".join(f"  {reason}" for reason in list(dict.fromkeys(self._reasons.values()))[:MAX_REASONS])
+        raise TrackingError(
+            f"{len(self._reasons.keys() - {'end'})} runs were not written to MLflow at {self.uri}; all results on disk "
+            "are kept. Check MLFLOW_TRACKING_URI and run the same command again.\n"
+            f"{shown}\n  Details: {self._log}"
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -259,14 +256,3 @@ class Tracker:
         elif message["op"] == "prepare":
             self.experiment_id = answer["run_id"]
         return cast("str | None", answer["error"])
-
-    def _failure(self) -> str:
-        results = [*map(exhausted_by_message, self._reasons.values()), full(self._log.parent)]
-        if (lacking := next(filter(None, results), None)) is not None:
-            return f"runs were not written to MLflow at {self.uri}: {lacking}"
-        keys = [key for key in self._reasons if key != "end"]
-        shown = "\n".join(f"  {reason}" for reason in list(dict.fromkeys(self._reasons.values()))[:MAX_REASONS])
-        return (
-            f"{len(keys)} runs were not written to MLflow at {self.uri}; all results on disk are kept. "
-            f"Check MLFLOW_TRACKING_URI and run the same command again.\n{shown}\n  Details: {self._log}"
-        )

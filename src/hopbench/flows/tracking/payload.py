@@ -31,6 +31,7 @@ MODELS_EXPERIMENT = "hopbench-models"
 MAX_RUN_NAME = 40
 """MLflow's pages cut longer names: two that begin alike look the same there."""
 ID_DIGITS = 6
+BUILD = "build."
 
 
 def experiment_of(benchmark: str) -> str:
@@ -40,9 +41,7 @@ def experiment_of(benchmark: str) -> str:
 
 def run_name(name: str) -> str:
     """`name` in at most 40 characters: one that is cut ends in six characters of its digest."""
-    if len(name) <= MAX_RUN_NAME:
-        return name
-    return _ended(name, hashlib.sha256(name.encode()).hexdigest())
+    return name if len(name) <= MAX_RUN_NAME else _cut(name, hashlib.sha256(name.encode()).hexdigest())
 
 
 def trial_name(label: str, varied: Mapping[str, object], without: Sequence[str], trial_id: str) -> str:
@@ -51,31 +50,22 @@ def trial_name(label: str, varied: Mapping[str, object], without: Sequence[str],
     Parameters go by their initials where their names do not fit: `pagerank[restart=0.1, question_weight=0.5]` becomes
     `pagerank r=.1 qw=.5 4f2a1c`.
     """
-    base = label.partition("[")[0]
-    rest = [f"-{name}" for name in without]
-    full = " ".join(
-        [base, *(f"{name.removeprefix(BUILD)}={_short_name(value)}" for name, value in varied.items()), *rest]
+    names = [name.removeprefix(BUILD) for name in varied]
+    initials = ["".join(word[0] for word in re.split(r"[_.]", name) if word) for name in names]
+    texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in varied.values()]
+    values = [re.sub(r"^(-?)0\.", r"\1.", text) for text in texts]
+    full, short = (
+        " ".join(
+            [label.partition("[")[0], *map("=".join, zip(called, values, strict=True)), *(f"-{o}" for o in without)]
+        )
+        for called in (names, initials)
     )
-    if len(full) + 1 + ID_DIGITS > MAX_RUN_NAME:
-        full = " ".join([base, *(f"{_initials(name)}={_short_name(value)}" for name, value in varied.items()), *rest])
-    return _ended(full, trial_id)
+    return _cut(full if len(full) + 1 + ID_DIGITS <= MAX_RUN_NAME else short, trial_id)
 
 
-BUILD = "build."
-
-
-def _ended(text: str, digest: str) -> str:
+def _cut(text: str, digest: str) -> str:
     room = MAX_RUN_NAME - ID_DIGITS - 1
     return f"{text if len(text) <= room else text[: room - 1] + '…'} {digest[:ID_DIGITS]}"
-
-
-def _initials(name: str) -> str:
-    return "".join(word[0] for word in re.split(r"[_.]", name.removeprefix(BUILD)) if word)
-
-
-def _short_name(value: object) -> str:
-    text = f"{value:g}" if isinstance(value, float) else str(value)
-    return re.sub(r"^(-?)0\.", r"\1.", text)
 
 
 class Tag(StrEnum):
@@ -242,9 +232,10 @@ def to_message(run: RunPayload) -> dict[str, Any]:
 
 
 def _texts(kind: str, values: Mapping[str, Scalar], limit: int, hidden: tuple[str, ...]) -> dict[str, str]:
-    kept = {name: value for name, value in values.items() if not _SECRET_NAME.search(name)}
-    texts = {name: redact(str(value), hidden) for name, value in _renamed(kind, kept).items()}
-    return {name: text if len(text) <= limit else text[: limit - 1] + "…" for name, text in texts.items()}
+    shown = {name: redact(str(value), hidden) for name, value in values.items() if not _SECRET_NAME.search(name)}
+    return {
+        name: text if len(text) <= limit else text[: limit - 1] + "…" for name, text in _renamed(kind, shown).items()
+    }
 
 
 def _renamed(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -286,22 +277,20 @@ def is_server(uri: str) -> bool:
 
 
 def runs_page(server: str, experiment: str, metric: str | None) -> str:
-    """The runs of an experiment by `metric`, best first; without one, as MLflow shows them."""
+    """The runs of an experiment by `metric`, best first; without one, as MLflow shows them.
+
+    Without a server the link is for MLflow's own pages.
+    """
     view = f"&viewStateShareKey={view_id(metric)}" if metric else ""
     # Without its workflow type, MLflow 3 opens the page of language models' traces.
-    return f"{_root(server)}#/experiments/{experiment}/runs?workflowType=machine_learning{view}"
+    return f"{server and server.rstrip('/') + '/'}#/experiments/{experiment}/runs?workflowType=machine_learning{view}"
 
 
 def comparison_page(server: str, experiment: str, run_ids: Sequence[str]) -> str:
-    """MLflow's comparison of the runs with these ids, at most the first hundred."""
+    """MLflow's comparison of the runs with these ids, at most the first hundred (see `runs_page`)."""
     asked = [json.dumps(list(ids), separators=(",", ":")) for ids in (run_ids[:MAX_COMPARED], [experiment])]
     runs, experiments = (quote(text, safe="[],") for text in asked)
-    return f"{_root(server)}#/compare-runs?runs={runs}&experiments={experiments}"
-
-
-def _root(server: str) -> str:
-    """The page itself where no server is named: for links on MLflow's own pages."""
-    return f"{server.rstrip('/')}/" if server else ""
+    return f"{server and server.rstrip('/') + '/'}#/compare-runs?runs={runs}&experiments={experiments}"
 
 
 TABLE = "questions.json"
@@ -312,14 +301,15 @@ TABLE_TAG: Mapping[str, str] = {Tag.TABLES: json.dumps([{"path": TABLE, "type": 
 def write_table(folder: Path, rows: pd.DataFrame, questions: Sequence[BenchmarkQuestion]) -> Path:
     """Write the scores of a label, indexed by question id, into `folder` as a table of MLflow; returns the file."""
     scores = rows.drop(columns="ranked_ids", errors="ignore")
-    texts = {question.id: (question.text, question.type, question.answer) for question in questions}
-    plain = scores.astype(object).where(scores.notna(), None).values.tolist()
+    known = {question.id: question for question in questions}
+    values = scores.astype(object).where(scores.notna(), None).values.tolist()
     # MLflow groups by the first column, and compares the second one until told otherwise.
-    columns = ["question", *scores.columns, "question_id", "type", "answer"]
-    data = []
-    for name, values in zip(scores.index, plain, strict=True):
-        text, kind, answer = texts[name]
-        data.append([text, *values, name, kind, answer])
-    table = {"columns": columns, "data": data}
+    table = {
+        "columns": ["question", *scores.columns, "question_id", "type", "answer"],
+        "data": [
+            [known[name].text, *row, name, known[name].type, known[name].answer]
+            for name, row in zip(scores.index, values, strict=True)
+        ],
+    }
     write_atomically(folder / TABLE, json.dumps(table, ensure_ascii=False).encode())
     return folder / TABLE
