@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -31,13 +32,7 @@ EMBEDDED_PASSAGES = 100_000
 WRITTEN_KB, OPENED_KB = 30, 10  # a passage, measured at 100,000 passages of hopworld's generator
 
 
-def open_index(
-    options: GraphOptions,
-    plan: GraphPlan,
-    home: Home,
-    *,
-    search: bool = True,
-) -> Index:
+def open_index(options: GraphOptions, plan: GraphPlan, home: Home, *, search: bool = True) -> Index:
     """An index over the plan's chunks and store. Embeds and indexes at once; the graph may still have to be built.
 
     Without `search`, BM25 waits until it is asked for: building a graph needs none.
@@ -101,10 +96,7 @@ def build_flow(
 ) -> tuple[BuildRecord, list[str]]:
     """`built_graph` as the flow `build_graph`: on Prefect where `runtime` is given, and with its steps reported."""
 
-    def body(steps: Steps) -> tuple[BuildRecord, list[str]]:
-        return built_graph(plan, index, home, steps)
-
-    shown = {"graph": plan.namespace}
+    body, shown = partial(built_graph, plan, index, home), {"graph": plan.namespace}
     return run_flow("build_graph", body, runtime=runtime, parameters=shown, progress=progress, announce=True)
 
 
@@ -114,40 +106,33 @@ def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:
     Raises DamagedGraphError where files of arrays are not what was written.
     """
     stamp, note = store.stamp(), folder / f"{store.namespace}.{store.engine}.json"
-    if stamp is not None and (known := _noted(note, stamp)) is not None:
-        return known
+    if stamp is not None and note.is_file():
+        try:
+            if (known := noted(note).get(stamp)) is not None:
+                return known
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+            notice(f"{note} is damaged ({type(error).__name__}: {error}): the graph is read again")
     if isinstance(store, ArrayStore):
         store.check(content=True)  # edges stand there thrice, of which a fingerprint reads one
     from hopbench.retrieval.graph.stores.contents import StoredTables, content
 
     held = asdict(content(StoredTables(store)))
-    if stamp is not None:
-        if note.is_dir():
-            notice(f"{note} is a folder where a note belongs: move it away, until then the graph is read at every run")
-        else:
-            write_atomically(note, json.dumps({"stamp": stamp, "seal": _seal(stamp, held), **held}).encode())
+    if stamp is None:
+        return held
+    if note.is_dir():
+        notice(f"{note} is a folder where a note belongs: move it away, until then the graph is read at every run")
+    else:
+        write_atomically(note, json.dumps({"stamp": stamp, "seal": _seal(stamp, held), **held}).encode())
     return held
 
 
-def _noted(note: Path, stamp: str) -> Mapping[str, Any] | None:
-    """The note's fingerprint and counts for this stamp; None without a note, or, with a notice, for a damaged one."""
-    try:
-        known = noted(note) if note.is_file() else {}
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        notice(f"{note} is damaged ({type(error).__name__}: {error}): the graph is read again")
-        return None
-    return known.get(stamp)
-
-
 def noted(note: Path) -> Mapping[str, Mapping[str, Any]]:
-    """Stamp → fingerprint and counts in a note; empty for a note of a version without checksums.
+    """Stamp → fingerprint and counts in a note.
 
     Raises OSError, ValueError, TypeError, KeyError or RecursionError for a damaged note.
     """
     known = json.loads(note.read_bytes())
     held = {name: known[name] for name in ("fingerprint", "nodes", "edges")}
-    if "seal" not in known:
-        return {}
     if known["seal"] != _seal(known["stamp"], held):
         raise ValueError("its checksum does not fit")
     return {known["stamp"]: held}

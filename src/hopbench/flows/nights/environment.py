@@ -1,7 +1,4 @@
-"""What else changed since an earlier night: code, graph, plug-ins and packages, and whether the machine was busier.
-
-Changes of the environment are possible causes of a regression; a busier machine is one of a higher latency.
-"""
+"""What else changed since an earlier night: code, graph, plug-ins and packages, and whether the machine was busier."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What Prefect's pages show of a flow run: artifacts, events, and links to reports.
-
-Reports are served next to the pages: browsers refuse to open files from a page loaded over HTTP.
-"""
+"""What Prefect's pages show of a flow run: artifacts, events, and links to reports."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Prefect's API server: started, awaited and stopped by this process, as a child that never outlives its parent.
-
-The child (`python -m hopbench.flows.orchestration.server`) refuses requests that neither its own pages nor a program of
-this machine sends.
-"""
+"""Prefect's API server: started, awaited and stopped by this process, as a child that never outlives its parent."""
 
 from __future__ import annotations
 
@@ -128,11 +124,7 @@ class OwnServer:
 
 
 def settings_of_pages(home: Home) -> dict[str, str]:
-    """Settings of a server with pages, which otherwise ask port 4200 for everything.
-
-    An address without host and port is the one that the browser has, through a tunnel too. The pages' files are
-    made in the home, since the installation may be read-only.
-    """
+    """Settings of a server with pages, which otherwise ask port 4200 for everything."""
     return {
         "PREFECT_UI_API_URL": "/api",
         "PREFECT_UI_STATIC_DIRECTORY": str(home.prefect / "pages"),

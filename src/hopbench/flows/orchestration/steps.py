@@ -1,7 +1,4 @@
-"""The same plain functions, called directly or as tasks of a Prefect flow, with the progress of long work.
-
-Prefect is imported only for the latter, Rich only for a terminal.
-"""
+"""The same plain functions, called directly or as tasks of a Prefect flow, with the progress of long work."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Run strategies over a benchmark: check the input, start the servers, and rank, score, compare, track and report.
-
-The session is the body of the flows `evaluate` and `nightly`.
-"""
+"""Run strategies over a benchmark: check the input, start the servers, and rank, score, compare, track and report."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A run's facts for the report, and its payloads for MLflow: a parent for the run, and a child for each label.
-
-Descriptions are Markdown: what ran, how it came out, and how to run it again.
-"""
+"""A run's facts for the report, and its payloads for MLflow: a parent for the run, and a child for each label."""
 
 from __future__ import annotations
 

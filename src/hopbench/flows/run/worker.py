@@ -1,7 +1,4 @@
-"""`--runner threads|processes|dask[=ADDRESS]`: units of work on Prefect's task runners, and a run's trials as such.
-
-A unit is done by `Do`, a function that is opened once in each process; a unit whose worker is lost is done again.
-"""
+"""`--runner threads|processes|dask[=ADDRESS]`: units of work on Prefect's task runners, and a run's trials as such."""
 
 from __future__ import annotations
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from hopbench.eval.sweep.file import SweepFile
     from hopbench.eval.sweep.plan import SweepPlan
     from hopbench.eval.sweep.space import Build
-    from hopbench.eval.trials.ledger import Ledger
     from hopbench.flows.run.estimate import Estimate
     from hopbench.retrieval.embedding.base import Embedder
 
@@ -260,12 +259,22 @@ def estimate_sweep(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Swee
     home = Home.resolve()
     graphs = [(name, build) for name in plan.datasets for build in plan.builds]
     graphs += [(plan.report_on, build) for build in plan.builds[:1] if plan.report_on]  # the winner's, whichever it is
-    rebuilds = [(name, build) for name, build in graphs if not _is_built(plan, benchmarks[name], build, home)]
+    rebuilds = []
+    for name, build in graphs:
+        options = graph_options(plan, "", build)
+        place: Path | None = None
+        if plan.content.store != "neo4j" and home.graphs.is_dir():
+            place = getattr(options.open_store(options.graph_plan(benchmarks[name], home), home), "path", None)
+        if place is None or not place.exists():
+            rebuilds.append(name)
     questions = {name: len(benchmarks[name].questions) for name in plan.datasets}
     limited = {name: min(count, plan.content.questions or count) for name, count in questions.items()}
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger.open(home.ledger)) if home.ledger.is_file() else None
-        pace, known = _pace(plan, ledger)
+        names = [space.start.name for space in plan.spaces]
+        measured = [ledger.pace(name) if ledger else None for name in names]
+    usual = [QUESTION_SECONDS.get(name, OTHER_QUESTION_SECONDS) for name in names]
+    pace = sum(one if one is not None else other for one, other in zip(measured, usual, strict=True)) / len(names)
     configurations, trials, seconds = plan.configurations, 0, START_SECONDS
     for size in rounds(plan, max(questions.values())):
         each = len(plan.content.all_seeds) * plan.content.repeats * configurations
@@ -276,22 +285,5 @@ def estimate_sweep(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Swee
     if plan.report_on:
         seconds += len(benchmarks[plan.report_on].questions) * plan.content.repeats * pace
     seconds += OPEN_SECONDS * len(graphs)
-    seconds += PASSAGE_BUILD_SECONDS * sum(len(benchmarks[name].passages) for name, _ in rebuilds)
-    return SweepEstimate(trials, len(graphs), len(rebuilds), seconds, known)
-
-
-def _is_built(plan: SweepPlan, benchmark: Benchmark, build: Build, home: Home) -> bool:
-    if plan.content.store == "neo4j" or not home.graphs.is_dir():
-        return False
-    options = graph_options(plan, "", build)
-    place: Path | None = getattr(options.open_store(options.graph_plan(benchmark, home), home), "path", None)
-    return place is not None and place.exists()
-
-
-def _pace(plan: SweepPlan, ledger: Ledger | None) -> tuple[float, bool]:
-    """Mean seconds per question over the entries, and whether all were measured on this machine."""
-    names = [space.start.name for space in plan.spaces]
-    measured = [ledger.pace(name) if ledger else None for name in names]
-    usual = [QUESTION_SECONDS.get(name, OTHER_QUESTION_SECONDS) for name in names]
-    paces = [one if one is not None else other for one, other in zip(measured, usual, strict=True)]
-    return sum(paces) / len(paces), None not in measured
+    seconds += PASSAGE_BUILD_SECONDS * sum(len(benchmarks[name].passages) for name in rebuilds)
+    return SweepEstimate(trials, len(graphs), len(rebuilds), seconds, None not in measured)

@@ -223,11 +223,7 @@ class Trials:
         steps: Steps,
         role: str = "sweep",
     ) -> dict[int, TrialRecord]:
-        """Each candidate's record: from the ledger, run here, or awaited from the process that is running it.
-
-        Those that share the most work follow each other; trials that another process is running are looked up
-        again at the end.
-        """
+        """Each candidate's record: from the ledger, run here, or awaited from the process that is running it."""
         result: dict[int, TrialRecord] = {}
 
         def take(place: int, ranked: TrialOutcome | None = None) -> None:

@@ -1,14 +1,4 @@
-"""Tracking: one MLflow run per trial under a parent, written by a process of its own.
-
-    with Tracker.start(home, "hopworld") as tracker:             # returns at once
-        tracker.log(RunPayload("run-1", "nightly", status="RUNNING"))
-        tracker.log(RunPayload("run-1/bm25", "bm25", parent_key="run-1", metrics={"recall@5": 0.7}))
-        tracker.log(RunPayload("run-1", "nightly", artifacts=(report,)))
-    tracker.run_ids["run-1"]
-
-`hopbench.flows.tracking.writer`, the process that this starts, is the only one that writes there. It gets little of the
-processors while the main process times labels, then a whole one.
-"""
+"""Tracking: one MLflow run per trial under a parent, written by a process of its own."""
 
 from __future__ import annotations
 

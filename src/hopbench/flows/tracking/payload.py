@@ -1,7 +1,4 @@
-"""What is logged to MLflow and under which names: experiments, tags, parameters, pages, payloads and question tables.
-
-Payloads stay within MLflow's limits and carry no secrets. Pages are those of MLflow 3.
-"""
+"""What is logged to MLflow and under which names: experiments, tags, parameters, pages, payloads, tables."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""Experiments in MLflow with their views of runs, and exported retrievers in its model registry.
-
-The columns of MLflow's runs page are fixed (source, model, data set) unless a saved view of the experiment names
-others. A view is an experiment's tag, and its link opens the page with it: see `hopbench.flows.tracking.payload`.
-
-Stores that cannot be used are refused first: a closed server, or a database with another MLflow's schema. MLflow itself
-refuses an older schema, or, where it lacks a whole table, upgrades it without warning or backup.
-"""
+"""Experiments in MLflow with their views of runs, and exported retrievers in its model registry."""
 
 from __future__ import annotations
 

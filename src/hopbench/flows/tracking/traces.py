@@ -1,8 +1,4 @@
-"""Judged questions as MLflow's traces: retrieval and answer as spans, the judge's scores as assessments.
-
-A trace belongs to the run of its label (its tab *Traces*). Its id comes from the run and the question: writing a run
-again changes nothing.
-"""
+"""Judged questions as MLflow's traces: retrieval and answer as spans, the judge's scores as assessments."""
 
 from __future__ import annotations
 
@@ -23,10 +19,7 @@ MILLISECOND = 1_000_000  # in nanoseconds
 
 
 def log_traces(uri: str, experiment: str, run_id: str, file: Path, at_ms: int) -> None:
-    """Log the questions in `file`, a line of JSON each, as traces of a run that began at `at_ms`.
-
-    Questions that have a trace already are left alone.
-    """
+    """Log the questions in `file`, a line of JSON each, as traces of a run that began at `at_ms`."""
     from mlflow.tracing.client import TracingClient
 
     client = TracingClient(uri)
