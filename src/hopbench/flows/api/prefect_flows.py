@@ -72,15 +72,14 @@ def evaluate(**values: Any) -> Run:
     Fails, as `hopbench run` exits with 3 or 4, where a target is missed or over 5% of a label's questions failed.
     """
     from hopbench.flows.run.evaluate import run
-    from hopbench.flows.run.finished import refuse_incomplete, refuse_missed
+    from hopbench.flows.run.finished import refuse
 
     home = Home.resolve()
     name = Path(values["dataset"]).name
     out = Path(values["out"]) if values["out"] else unfinished_folder(home.runs, name, values, "report.html")
     options = run_options(as_flags(values, GraphOptions, RunSettings), out, "evaluate (Prefect)")
     finished = run(options, "evaluate")
-    refuse_incomplete(finished)
-    refuse_missed(finished)
+    refuse(finished)
     return Run(out, finished.warnings)
 
 

@@ -31,7 +31,7 @@ from hopbench.flows.nights.history import (
     write_night,
 )
 from hopbench.flows.nights.options import NightlyOptions, post
-from hopbench.flows.nights.verdict import Verdict, as_dict, challenger, champion_of, crown, judge, night_of
+from hopbench.flows.nights.verdict import Verdict, as_dict, challenger, champion_of, crown, judge
 from hopbench.flows.orchestration.pages import REPORT
 from hopbench.flows.orchestration.steps import Progress
 from hopbench.flows.run.evaluate import run
@@ -187,7 +187,8 @@ class Nightly:
         self.crowned = challenger(evaluation, verdict, None if accepted and verdict.fell_behind else trial)
         if self.given.keep is not None:
             good = list(evaluation.trials) if verdict.outcome in ("baseline", "good") else []
-            owner = night_of(trial) if trial and self.crowned is None else None
+            # The night that made the champion; a sweep's has none.
+            owner = trial.settings.get("night") if trial and self.crowned is None else None
             self._kept, self._expired = retained(self._earlier, self.given.keep, good, owner)
         if self.options.prefect:
             before = champion.label if champion else None

@@ -30,12 +30,6 @@ def champion_of(home: Home, digest: str) -> tuple[Champion, TrialRecord] | None:
     return None if champion is None or trial is None else (champion, trial)
 
 
-def night_of(trial: TrialRecord) -> str | None:
-    """The nightly run that made this trial champion; None if a sweep did."""
-    night = trial.settings.get("night")
-    return None if night is None else str(night)
-
-
 def challenger(evaluation: Evaluation, verdict: Verdict, known: TrialRecord | None) -> str | None:
     """The label that becomes champion tonight: a good night's best label, if it beats the champion or there is none."""
     best = _best(evaluation)

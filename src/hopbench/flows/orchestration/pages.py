@@ -123,14 +123,9 @@ def link(name: str | None, report: Path) -> str:
 def link_in(home: Home, report: Path) -> str:
     """A report in Markdown: a link where a night, run or sweep of the home has it and the server is ours."""
     place = report.absolute()
-    for kind, folder in _folders(home).items():
-        if place.parent.parent == folder and place.name == REPORT:
-            return link(f"{kind}/{place.parent.name}", report)
-    return link(None, report)
-
-
-def _folders(home: Home) -> dict[str, Path]:
-    return {"nights": home.nights, "runs": home.runs, "sweeps": home.sweeps}
+    kinds = {home.nights: "nights", home.runs: "runs", home.sweeps: "sweeps"}
+    kind = kinds.get(place.parent.parent) if place.name == REPORT else None
+    return link(None if kind is None else f"{kind}/{place.parent.name}", report)
 
 
 def report_of(folder: Path, name: str, recorded: bool = True) -> Path | None:
@@ -158,7 +153,7 @@ def routes(home: Home) -> Mount:
 
     def report(request: Request) -> Response:
         kind, name = request.path_params["kind"], request.path_params["name"]
-        folder = _folders(home).get(kind)
+        folder = {"nights": home.nights, "runs": home.runs, "sweeps": home.sweeps}.get(kind)
         file = None if folder is None else report_of(folder, name, kind == "nights")
         if file is None:
             why = "the night is not kept (--keep), or failed" if kind == "nights" else "it failed, or was removed"

@@ -22,7 +22,6 @@ from hopbench.flows.orchestration.steps import Progress, Steps, run_flow
 from hopbench.flows.run.finished import Finished, incomplete_labels, warnings_of
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import Tracker
-from hopbench.flows.tracking.payload import experiment_of
 from hopbench.retrieval.support.forks import prepare_forks
 
 if TYPE_CHECKING:
@@ -232,8 +231,8 @@ def run(
         tables = Path(stack.enter_context(TemporaryDirectory(prefix="tables-", dir=home.scratch)))
         runtime = stack.enter_context(PrefectRuntime(home)) if options.prefect else None
         after = None if runtime is None else runtime.answering
-        experiment, metric = experiment_of(benchmark.name), primary_metric(benchmark)
-        tracker = stack.enter_context(Tracker.start(home, experiment, metric, after))
+        metric = primary_metric(benchmark)
+        tracker = stack.enter_context(Tracker.start(home, f"hopbench/{benchmark.name}", metric, after))
         # Both are starting; embedding and indexing need neither.
         unfinished = Unfinished(options.out / ".unfinished")
         session = RunSession(

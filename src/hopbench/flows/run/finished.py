@@ -97,14 +97,15 @@ def refuse_missed(finished: Finished) -> None:
         raise TargetError("\n  ".join([f"{len(lines)} target{'s' if len(lines) > 1 else ''} missed:", *lines]))
 
 
-def refuse_incomplete(finished: Finished) -> None:
-    """Raise IncompleteError (exit 4) where a label failed on over 5% of the questions."""
+def refuse(finished: Finished) -> None:
+    """Raise IncompleteError (exit 4) where a label failed on over 5% of the questions; see `refuse_missed`."""
     if finished.incomplete:
         raise IncompleteError(
             f"over {MAX_FAILED:.0%} of the questions failed for {', '.join(finished.incomplete)}: "
             "the reasons stand in questions.parquet (failure, answer_failure, judge_failure) and in the report; the "
             "same command asks again what a model did not answer"
         )
+    refuse_missed(finished)
 
 
 @dataclass(frozen=True)

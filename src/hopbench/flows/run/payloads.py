@@ -26,7 +26,6 @@ from hopbench.flows.tracking.payload import (
     Tag,
     mlflow_dataset,
     run_name,
-    target_tag,
     write_table,
 )
 from hopbench.retrieval.llm.endpoint import asked_of
@@ -256,7 +255,7 @@ def _target_tags(targets: Sequence[TargetResult]) -> dict[str, str]:
     """`targets`: pass or fail of all of a label's targets; `target.METRIC` of each, with limit and value."""
     lines: dict[str, list[str]] = {}
     for one in targets:
-        lines.setdefault(target_tag(one.target.metric), []).append(one.words.partition(": ")[2])
+        lines.setdefault(f"target.{one.target.metric}", []).append(one.words.partition(": ")[2])
     return ({Tag.TARGETS: _passed(targets)} if targets else {}) | {
         name: "; ".join(words) for name, words in lines.items()
     }

@@ -6,12 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Thread
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Any, Self, cast
 
 from hopbench.flows.settings.home import Home
@@ -93,12 +93,7 @@ class Tracker:
     """Hands runs to the writer process in the order they are logged; `log` never waits for MLflow."""
 
     def __init__(
-        self,
-        uri: str,
-        process: subprocess.Popen[str],
-        log: Path,
-        metric: str | None = None,
-        after: Event | None = None,
+        self, uri: str, process: subprocess.Popen[str], log: Path, metric: str | None = None, after: Event | None = None
     ) -> None:
         self.uri = redact(uri, secrets())
         self._process = process
@@ -106,7 +101,7 @@ class Tracker:
         self._metric = metric
         self._after = after
         self._messages: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
-        self._run_ids: dict[str, str] = {}
+        self.run_ids: dict[str, str] = {}  # MLflow's run id by key, of what has been written so far
         self._reasons: dict[str, str] = {}
         self.notes: list[str] = []  # the writer's other notes; complete when closed
         self.experiment_id: str | None = None  # set as soon as the writer is ready
@@ -148,11 +143,6 @@ class Tracker:
         """The writer's process."""
         return self._process.pid
 
-    @property
-    def run_ids(self) -> Mapping[str, str]:
-        """MLflow's run id by key, of what has been written so far."""
-        return MappingProxyType(self._run_ids)
-
     def links(self, keys: Sequence[str]) -> dict[str, str]:
         """Addresses of MLflow's pages, once the tracker is closed: `runs` of the experiment, `compare` of these keys.
 
@@ -160,7 +150,7 @@ class Tracker:
         """
         if self.experiment_id is None or not is_server(self.uri):
             return {}
-        ids = [self._run_ids[key] for key in keys if key in self._run_ids]
+        ids = [self.run_ids[key] for key in keys if key in self.run_ids]
         found = {"runs": runs_page(self.uri, self.experiment_id, self._metric)}
         return found | ({"compare": comparison_page(self.uri, self.experiment_id, ids)} if len(ids) > 1 else {})
 
@@ -242,7 +232,7 @@ class Tracker:
         if answer["note"] is not None and answer["note"] not in self.notes:
             self.notes.append(answer["note"])
         if answer["error"] is None and answer["key"] is not None:
-            self._run_ids[answer["key"]] = answer["run_id"]
+            self.run_ids[answer["key"]] = answer["run_id"]
         elif message["op"] == "prepare":
             self.experiment_id = answer["run_id"]
         return cast("str | None", answer["error"])

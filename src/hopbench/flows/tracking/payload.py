@@ -31,11 +31,6 @@ ID_DIGITS = 6
 BUILD = "build."
 
 
-def experiment_of(benchmark: str) -> str:
-    """The experiment that holds the runs on a benchmark."""
-    return f"hopbench/{benchmark}"
-
-
 def run_name(name: str) -> str:
     """`name` in at most 40 characters: one that is cut ends in six characters of its digest."""
     return name if len(name) <= MAX_RUN_NAME else _cut(name, hashlib.sha256(name.encode()).hexdigest())
@@ -95,11 +90,6 @@ class Tag(StrEnum):
     SWEEP_ID = "sweep_id"
     TRIAL_ID = "trial_id"
     WITHOUT = "without"
-
-
-def target_tag(metric: str) -> str:
-    """The tag with the limit and the value of a targeted metric."""
-    return f"target.{metric}"
 
 
 class Param(StrEnum):
