@@ -165,7 +165,7 @@ def judge_latencies(
     slower, busy = [], []
     unknown: dict[str, list[str]] = {}
 
-    def beside(now: Pace, then: Pace) -> tuple[float, bool]:
+    def slowdown(now: Pace, then: Pace) -> tuple[float, bool]:
         """How much slower, and whether by more than `factor` and by enough of the label's own time to matter."""
         found = growth(now, then)
         late = found is not None and found > factor and (found - 1) * then["own_ms"] > MIN_GROWTH_MS
@@ -179,9 +179,9 @@ def judge_latencies(
         if why := _incomparable(measured, then, night, machine):
             unknown.setdefault(why, []).append(label)
             continue
-        grown, late = beside(measured[PACE], then[PACE])
+        grown, late = slowdown(measured[PACE], then[PACE])
         if late:
-            second, late = beside(again(label), then[PACE])
+            second, late = slowdown(again(label), then[PACE])
             grown = min(grown, second)
         found = Slower(label, then[WALL], measured[WALL], grown)
         if late:

@@ -121,7 +121,7 @@ def leftovers(folder: Path, earlier: Sequence[NightlyRecord], keep: int, benchma
 
 @dataclass
 class Nightly:
-    """A nightly run called `night`, whose files are in `out`: its run, its verdict once it is `judged`, and notes."""
+    """A nightly run called `night`, whose files are in `out`: its run, its verdict once it `has_verdict`, and notes."""
 
     home: Home
     night: str
@@ -131,10 +131,10 @@ class Nightly:
     notes: list[str] = field(default_factory=list)
     finished: Finished = field(init=False)
     verdict: Verdict = field(init=False)
-    judged: bool = False
+    has_verdict: bool = False
     crowned: str | None = None
     _earlier: list[NightlyRecord] = field(default_factory=list)
-    _kept: dict[str, str] = field(default_factory=dict)
+    _reasons: dict[str, str] = field(default_factory=dict)
     _expired: list[NightlyRecord] = field(default_factory=list)
     _latency: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -182,14 +182,14 @@ class Nightly:
         accepted = self.given.accept and not unfinished
         if accepted:
             verdict = verdict.accepted()
-        self.verdict, self.judged = verdict, True
+        self.verdict, self.has_verdict = verdict, True
         # An accepted night is the new measure in every respect.
         self.crowned = challenger(evaluation, verdict, None if accepted and verdict.fell_behind else trial)
         if self.given.keep is not None:
             good = list(evaluation.trials) if verdict.outcome in ("baseline", "good") else []
             # The night that made the champion; a sweep's has none.
             owner = trial.settings.get("night") if trial and self.crowned is None else None
-            self._kept, self._expired = retained(self._earlier, self.given.keep, good, owner)
+            self._reasons, self._expired = retained(self._earlier, self.given.keep, good, owner)
         if self.options.prefect:
             before = champion.label if champion else None
             failure = publish.to_prefect(evaluation, self.night, verdict, self._report, self.crowned, before)
@@ -271,7 +271,7 @@ class Nightly:
             "circumstances": environment_of(evaluation),
             "namespace": self._namespace,
             "tracking_key": self.finished.key,
-            "kept": self._kept,
+            "kept": self._reasons,
         }
 
 
@@ -351,7 +351,7 @@ def _night(
     try:
         run(options, "nightly", progress, tonight.annotate)
     except TrackingError as error:  # the night's own files are complete, and its verdict is valid
-        if not tonight.judged:
+        if not tonight.has_verdict:
             raise
         untracked = error
     tonight.record()

@@ -11,7 +11,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -145,27 +144,13 @@ ALIAS = "champion"
 PROGRESS_BAR = "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR"
 
 
-@dataclass(frozen=True)
-class Registered:
-    """A version of a registered model."""
-
-    name: str
-    version: str
-    alias: str
-
-    @property
-    def uri(self) -> str:
-        """How MLflow loads it: `models:/hopbench-NAME@champion`."""
-        return f"models:/{self.name}@{self.alias}"
-
-
 def model_name(dataset: str) -> str:
     """The registered model of a data set: `hopbench-NAME`."""
     return "hopbench-" + re.sub(r"[^\w.-]+", "-", dataset)
 
 
-def register(home: Home, bundle: Path, dataset: str, label: str, question: str, alias: str = ALIAS) -> Registered:
-    """Log an exported retriever as a pyfunc model with signature and example, and give the new version the alias.
+def register(home: Home, bundle: Path, dataset: str, label: str, question: str) -> tuple[str, str]:
+    """Log an exported retriever as a pyfunc model and make the new version the champion; returns its URI and number.
 
     `question` is the example. The store is the one that MLFLOW_TRACKING_URI names, else the home's own.
     """
@@ -196,9 +181,9 @@ def register(home: Home, bundle: Path, dataset: str, label: str, question: str, 
             registered_model_name=name,
         )
     number = str(logged.registered_model_version)
-    client.set_registered_model_alias(name, alias, number)
+    client.set_registered_model_alias(name, ALIAS, number)
     client.set_model_version_tag(name, number, "label", label)
-    return Registered(name, number, alias)
+    return f"models:/{name}@{ALIAS}", number
 
 
 @contextmanager

@@ -125,7 +125,11 @@ class Writer:
         for path in message["artifacts"]:
             self._store(run_id, Path(path))
         if message["judged"] is not None:
-            self._log_traces(run_id, Path(message["judged"]), message["started_ms"] or message["ended_ms"])
+            from hopbench.flows.tracking.traces import log_traces
+
+            file, at_ms = Path(message["judged"]), message["started_ms"] or message["ended_ms"]
+            refuse_secrets(file, self._hidden)
+            log_traces(self._uri, self.experiment_id, run_id, file, at_ms or round(time.time() * 1000))
         if message["status"] != "RUNNING":
             self.client.set_terminated(run_id, message["status"], message["ended_ms"])
             self._open.discard(run_id)
@@ -213,12 +217,6 @@ class Writer:
             )
             tags = [InputTag("mlflow.data.context", "evaluation")]
             self.client.log_inputs(run_id, [DatasetInput(Dataset(*parts), tags)])
-
-    def _log_traces(self, run_id: str, path: Path, at_ms: int | None) -> None:
-        from hopbench.flows.tracking.traces import log_traces
-
-        refuse_secrets(path, self._hidden)
-        log_traces(self._uri, self.experiment_id, run_id, path, at_ms or round(time.time() * 1000))
 
     def _place(self, run_id: str) -> str:
         if run_id not in self._places:
