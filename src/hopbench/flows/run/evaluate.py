@@ -220,7 +220,7 @@ def run(
     from hopbench.flows.settings.foreign import close_foreign, tie_notes
     from hopbench.flows.settings.locks import only_run  # loads pandas
 
-    notes = [*notes, *tie_notes(strategies)]
+    notes += tie_notes(strategies)
     progress = progress or Progress()
     progress.in_flow = options.prefect
     home.prepare()
@@ -230,8 +230,7 @@ def run(
         stack.callback(close_foreign, strategies.values())
         tables = Path(stack.enter_context(TemporaryDirectory(prefix="tables-", dir=home.scratch)))
         runtime = stack.enter_context(PrefectRuntime(home)) if options.prefect else None
-        after = None if runtime is None else runtime.answering
-        metric = primary_metric(benchmark)
+        after, metric = None if runtime is None else runtime.answering, primary_metric(benchmark)
         tracker = stack.enter_context(Tracker.start(home, f"hopbench/{benchmark.name}", metric, after))
         # Both are starting; embedding and indexing need neither.
         unfinished = Unfinished(options.out / ".unfinished")

@@ -247,8 +247,7 @@ def check(
 ) -> CheckOutcome:
     """Make `seeds` synthetic sets from a labelled set's corpus and compare what they say of the labels.
 
-    The result is also written to `out`, as JSON. `budget`, in US dollars, is for the model that reads the graph, where
-    one does. Raises InputError for a set without gold.
+    `out` gets the result as JSON; `budget`, in US dollars, is for a model that reads the graph. InputError without gold.
     """
     from hopbench.eval.files import refuse_unwritable, write_atomically
     from hopbench.eval.synthesize.generate import Generator
@@ -280,8 +279,8 @@ def check(
         label: (float(real[label].mean()), float(sum(each[label].mean() for each in synthetic) / seeds))
         for label in labels
     }
-    about = benchmark.name, benchmark.digest, len(benchmark.passages), index.embedder.name
-    outcome = CheckOutcome(*about, [agreement(real, each) for each in synthetic], means)
+    agreements, passages = [agreement(real, each) for each in synthetic], len(benchmark.passages)
+    outcome = CheckOutcome(benchmark.name, benchmark.digest, passages, index.embedder.name, agreements, means)
     if out is not None:
         content = {"schema": SCHEMA, **asdict(outcome)}
         write_atomically(out, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())

@@ -88,32 +88,13 @@ class SweepPublisher:
     ) -> None:
         """A finished or reused trial as a child run."""
         from hopbench.eval.sweep.results import is_complete
-        from hopbench.retrieval.strategies.label import TUNED
-        from hopbench.retrieval.strategies.registry import kind_of
 
-        benchmark, metric = context.benchmark, self.plan.content.objective.metric
+        benchmark = context.benchmark
         key = f"{self.sweep_id}/{benchmark.name}/{record.trial_id}".replace("'", "")
         self.keys[record.trial_id] = key
         costs = dict(record.costs)
         if record.failures == len(record.questions):
             costs.pop("context_tokens", None)  # of no context
-        value = record.metrics.get(metric)
-        scored = f": {metric} {value:.3f}" if value is not None else ""
-        # A configuration that the search varied is being tuned; any other has its label's kind.
-        kind = TUNED if candidate.varied else kind_of(candidate.label, candidate.strategy).kind
-        tags = {
-            **source_tags("hopbench sweep"),
-            Tag.NOTE: f"`{candidate.title}` on {benchmark.name}, {len(benchmark.questions)} questions{scored}",
-            Tag.TRIAL_ID: record.trial_id,
-            Tag.KIND: kind,
-            Tag.WITHOUT: ",".join(candidate.without),
-            Tag.GRAPH_FINGERPRINT: context.fingerprint,
-            Tag.BENCHMARK_DIGEST: context.digest,
-            Tag.ROLE: role if role == "report" else benchmark.role,
-            Tag.CODE_VERSION: str(record.settings["code"]),
-            **plugin_tags(record.settings.get("plugins")),
-            **TABLE_TAG,
-        }
         payload = RunPayload(
             key,
             trial_name(candidate.label, candidate.varied, candidate.without, record.trial_id),
@@ -134,7 +115,7 @@ class SweepPublisher:
                 "seconds": record.seconds,
                 "failures": float(record.failures),
             },
-            tags=self._tags(tags),
+            tags=self._trial_tags(candidate, context, record, role),
             dataset=tracked_dataset(benchmark, context.digest),
             artifacts=(write_table(self._folder / record.trial_id, record.questions, benchmark.questions),),
             # A FAILED trial is written again when the models have answered the rest.
@@ -145,6 +126,33 @@ class SweepPublisher:
         )
         self._queue.append(payload)
         self._publish()
+
+    def _trial_tags(
+        self, candidate: Candidate, context: TrialContext, record: TrialRecord, role: str
+    ) -> dict[str, str]:
+        from hopbench.retrieval.strategies.label import TUNED
+        from hopbench.retrieval.strategies.registry import kind_of
+
+        benchmark, metric = context.benchmark, self.plan.content.objective.metric
+        value = record.metrics.get(metric)
+        scored = f": {metric} {value:.3f}" if value is not None else ""
+        # A configuration that the search varied is being tuned; any other has its label's kind.
+        kind = TUNED if candidate.varied else kind_of(candidate.label, candidate.strategy).kind
+        return self._tags(
+            {
+                **source_tags("hopbench sweep"),
+                Tag.NOTE: f"`{candidate.title}` on {benchmark.name}, {len(benchmark.questions)} questions{scored}",
+                Tag.TRIAL_ID: record.trial_id,
+                Tag.KIND: kind,
+                Tag.WITHOUT: ",".join(candidate.without),
+                Tag.GRAPH_FINGERPRINT: context.fingerprint,
+                Tag.BENCHMARK_DIGEST: context.digest,
+                Tag.ROLE: role if role == "report" else benchmark.role,
+                Tag.CODE_VERSION: str(record.settings["code"]),
+                **plugin_tags(record.settings.get("plugins")),
+                **TABLE_TAG,
+            }
+        )
 
     def finished(self, swept: SweepOutcome) -> None:
         """Publish what no other process has, then the parent run with the best configuration and the files."""
