@@ -247,7 +247,7 @@ def check(
 ) -> CheckOutcome:
     """Make `seeds` synthetic sets from a labelled set's corpus and compare what they say of the labels.
 
-    `out` gets the result as JSON; `budget`, in US dollars, is for a model that reads the graph. InputError without gold.
+    `out` gets the result as JSON; `budget` in US dollars is for a model that reads the graph. InputError without gold.
     """
     from hopbench.eval.files import refuse_unwritable, write_atomically
     from hopbench.eval.synthesize.generate import Generator
