@@ -15,7 +15,7 @@ from tests.support.made_up_nights import DIGEST, night, scores
 
 from hopbench.flows.nights import run as review
 from hopbench.flows.nights.history import NightlyRecord, nights, started_as, unfinished
-from hopbench.flows.nights.run import NightlyOptions, default_out
+from hopbench.flows.nights.run import NightlyOptions, unused_name
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.locks import only_nightly
 from hopbench.retrieval.support.errors import IncompleteError, InputError, ParameterError
@@ -153,7 +153,6 @@ def test_two_nights_that_begin_in_the_same_second_have_names_of_their_own(tmp_pa
     home, now = Home(tmp_path), datetime(2026, 11, 22, 2, 0, 0, tzinfo=UTC)
     names = []
     for _ in range(3):
-        folder = default_out(home, "sets/tiny", None, now)
-        folder.mkdir(parents=True)
-        names.append(folder.name)
+        names.append(unused_name(home, "sets/tiny", now))
+        (home.nights / names[-1]).mkdir(parents=True)
     assert ["tiny-2026-11-22T020000Z", "tiny-2026-11-22T020001Z", "tiny-2026-11-22T020002Z"] == names

@@ -301,11 +301,6 @@ def _rows(evaluation: Evaluation) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def default_out(home: Home, dataset: str, resumed: Path | None, now: datetime) -> Path:
-    """Where a night's files go without `--out`: into an interrupted night of that benchmark, else a new folder."""
-    return resumed or home.nights / unused_name(home, dataset, now)
-
-
 def unused_name(home: Home, dataset: str, now: datetime) -> str:
     """The name of a new night: of two that begin in the same second, the second one has the next second's."""
     while (home.nights / (name := f"{Path(dataset).name}-{now:%Y-%m-%dT%H%M%SZ}")).exists():
@@ -342,8 +337,8 @@ def _night(
 ) -> Nightly:
     begun = datetime.now(UTC)
     name = Path(options.dataset).name
-    resumed = unfinished(home.nights, name) if out is None else None
-    folder = out or default_out(home, options.dataset, resumed, begun)
+    # Without --out, into an interrupted night of that benchmark, else a new folder.
+    folder = out or unfinished(home.nights, name) or home.nights / unused_name(home, options.dataset, begun)
     options = replace(options, out=folder)
     called = folder.name if out is None else unused_name(home, name, begun)
     tonight = Nightly(home, called, folder, options, night, [left] if left else [])
