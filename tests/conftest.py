@@ -131,7 +131,7 @@ def prefect_runtime(
         if url:
             wait_for_server(url)
             os.environ["PREFECT_API_URL"] = url
-        with (SharedPrefect if url else PrefectRuntime).start(home) as runtime:
+        with (SharedPrefect if url else PrefectRuntime)(home) as runtime:
             runtime.wait()
             yield runtime
 

@@ -23,7 +23,7 @@ from statistics import median
 SERVER = """
 from hopbench.flows.settings.home import Home
 from hopbench.flows.orchestration.runtime import PrefectRuntime
-with PrefectRuntime.start(Home.resolve()) as runtime:
+with PrefectRuntime(Home.resolve()) as runtime:
     runtime.wait()
 """
 COMMAND = (sys.executable, "-m", "hopbench.flows.cli.main")

@@ -98,7 +98,7 @@ class OnePrefectServer:
         """Start it and return at once. The environment of this process, which workers inherit, stays as it was."""
         home = Home(folder)
         with plain_prefect_environment(home):
-            return cls(home, PrefectRuntime.start(home))
+            return cls(home, PrefectRuntime(home))
 
     def pytest_configure_node(self, node: WorkerController) -> None:
         """Tell a worker where the server is."""

@@ -22,13 +22,15 @@ from tests.support.browser import headless
 
 from hopbench.eval.types import BenchmarkQuestion
 from hopbench.flows.settings.home import Home
-from hopbench.flows.tracking.client import Artifact, Dataset, RunPayload, tracking_uri, writers_lock
+from hopbench.flows.tracking.client import tracking_uri, writers_lock
 from hopbench.flows.tracking.payload import (
     SWEEPS_EXPERIMENT,
     TABLE_TAG,
     Param,
+    RunPayload,
     Tag,
     comparison_page,
+    mlflow_dataset,
     runs_page,
     to_message,
     trial_name,
@@ -90,8 +92,8 @@ def _trial(number: int, random: Random, table: Path) -> RunPayload:
         params={Param.LABEL: label, Param.DATASET: "hopworld-tune", **varied, **{f"p{n}": n for n in range(8)}},
         metrics={**means, **{f"{name}.coverage": 1.0 for name in METRICS}},
         tags={Tag.SWEEP_ID: "sweep", Tag.TRIAL_ID: trial_id, Tag.KIND: "tuned", Tag.NOTE: label, **TABLE_TAG},
-        dataset=Dataset("hopworld-tune", "d" * 64, {"num_rows": 300}),
-        artifacts=(Artifact(table),),
+        dataset=mlflow_dataset("hopworld-tune", "d" * 64, {"num_rows": 300}),
+        artifacts=(table,),
         started_at=1000.0 + number,
         ended_at=1001.0 + number,
         once=True,

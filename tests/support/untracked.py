@@ -11,7 +11,8 @@ from threading import Event
 from typing import Self
 
 from hopbench.flows.settings.home import Home
-from hopbench.flows.tracking.client import RunPayload, Status, Tracker
+from hopbench.flows.tracking.client import Tracker
+from hopbench.flows.tracking.payload import RunPayload, Status
 
 
 class QuietTracker(Tracker):

@@ -100,13 +100,16 @@ def nights(home: Path) -> list[float]:
     for day, values in ((1, [1.0, 1.0, 0.0, 0.0, 0.0]), (2, scores)):
         failure = [None if value is not None else "gave up" for value in values]
         rows = pd.DataFrame({"question_id": list("abcde"), "strategy": "bm25", METRIC: values, "failure": failure})
-        mean = sum(value or 0.0 for value in values) / 5
+        counted = [value or 0.0 for value in values]  # a failed question counts 0
+        mean, interval = sum(counted) / 5, mean_ci(counted)
+        assert interval is not None
+        entry = {METRIC: mean, "interval": [interval.low, interval.high], "latency_ms_p50": 2.0 * day}
         content = {
             "started": f"2026-01-0{day}T00:00:00+00:00",
             "benchmark": {"name": "tiny", "digest": "d", "questions": 5},
             "outcome": "good",
             "metric": METRIC,
-            "labels": {"bm25": {METRIC: mean, "latency_ms_p50": 2.0 * day}, "=gone": {METRIC: None}},
+            "labels": {"bm25": entry, "=gone": {METRIC: None}},
             "circumstances": {},
         }
         write_night(home / "nightly" / f"tiny-2026-01-0{day}T000000Z", content, rows)
@@ -119,7 +122,7 @@ def test_each_label_over_the_nights_with_intervals(tmp_path: Path) -> None:
     assert expected is not None
     points = json.loads(call("history", "tiny", "--label", "bm25", "--json", home=tmp_path).out)
     assert [(0.4, 2.0), (0.6, 4.0)] == [(point["value"], point["latency_ms_p50"]) for point in points]
-    assert (expected.low, expected.high) == (points[1]["low"], points[1]["high"])  # the failed question counts 0
+    assert (expected.low, expected.high) == (points[1]["low"], points[1]["high"])
     shown = call("history", "tiny", home=tmp_path).out
     assert f"0.600  [{expected.low:.3f}, {expected.high:.3f}]" in shown
     rows = list(csv.DictReader(io.StringIO(call("history", "tiny", "--csv", home=tmp_path).out)))

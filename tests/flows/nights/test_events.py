@@ -141,7 +141,7 @@ def test_a_regression_starts_the_examples_flow_with_the_nights_facts(
     home_with_graph: Callable[[Path, str], Path], tmp_path: Path, example: Any
 ) -> None:
     home = Home(home_with_graph(tmp_path / "home", "hopworld"))
-    with plain_prefect_environment(home), PrefectRuntime.start(home, serving_port=0) as runtime:
+    with plain_prefect_environment(home), PrefectRuntime(home, serving_port=0) as runtime:
         runtime.wait()
         with runtime.flow_settings():
             example.after_regression.to_deployment("after-regression", triggers=[example.REGRESSION]).apply()

@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 from tests.support.made_up_nights import DIGEST, night, scores
 
-from hopbench.flows.nights import review as retention
+from hopbench.flows.nights import run as review
 from hopbench.flows.nights.history import NightlyRecord, nights, started_as, unfinished
-from hopbench.flows.nights.review import default_out
-from hopbench.flows.nights.run import NightlyOptions
+from hopbench.flows.nights.run import NightlyOptions, unused_name
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.locks import only_nightly
 from hopbench.retrieval.support.errors import IncompleteError, InputError, ParameterError
@@ -37,27 +36,22 @@ def test_options_that_cannot_be_meant(given: dict[str, Any], word: str) -> None:
     assert "secret-path" not in str(caught.value)
 
 
-def listed(plan: retention.Retention) -> tuple[dict[str, str], list[str]]:
-    return dict(plan.kept), [one.name for one in plan.expired]
-
-
 def test_retention_keeps_the_newest_the_last_good_and_the_champion(tmp_path: Path) -> None:
     night(tmp_path, "made-01:00", {"bm25": scores(0.5)})
     night(tmp_path, "made-02:00", {"bm25": scores(0.5), "pagerank": scores(0.5)})
     for hour in ("03", "04", "05"):
         night(tmp_path, f"made-{hour}:00", {"bm25": scores(0.3), "pagerank": scores(0.5)}, outcome="regression")
     every = nights(tmp_path, DIGEST)
-    assert listed(retention.plan(every, 2, [], "made-01:00")) == (
-        {
-            "made-05:00": "among the newest 2",
-            "made-02:00": "the last good night of bm25, pagerank",
-            "made-01:00": "the champion's night",
-        },
-        ["made-04:00", "made-03:00"],
-    )
-    kept, expired = listed(retention.plan(every, 1, ["bm25"], None))  # tonight is good, but has no pagerank
+    kept, expired = review.retained(every, 2, [], "made-01:00")
+    assert kept == {
+        "made-05:00": "among the newest 2",
+        "made-02:00": "the last good night of bm25, pagerank",
+        "made-01:00": "the champion's night",
+    }
+    assert [one.name for one in expired] == ["made-04:00", "made-03:00"]
+    kept, expired = review.retained(every, 1, ["bm25"], None)  # tonight is good, but has no pagerank
     assert kept == {"made-02:00": "the last good night of pagerank"}
-    assert expired == ["made-05:00", "made-04:00", "made-03:00", "made-01:00"]
+    assert [one.name for one in expired] == ["made-05:00", "made-04:00", "made-03:00", "made-01:00"]
 
 
 def test_a_graph_goes_with_the_last_night_that_used_it(tmp_path: Path) -> None:
@@ -69,7 +63,7 @@ def test_a_graph_goes_with_the_last_night_that_used_it(tmp_path: Path) -> None:
             (home.graphs / f"{graph}.kgl").write_bytes(b"graph")
     (home.graphs / "of-a-sweep.kgl").write_bytes(b"graph")
     every = nights(home.nights)
-    removed = retention.apply(retention.plan(every, 3, [], None), home, every, "tonight")
+    removed = review.remove_expired(review.retained(every, 3, [], None)[1], home, every, "tonight")
     assert removed == ["the night made-02:00", "the night made-01:00", "the graph old"]
     assert sorted(file.name for file in home.graphs.iterdir()) == ["of-a-sweep.kgl", "shared.kgl"]
     assert [one.name for one in nights(home.nights)] == ["made-04:00", "made-03:00"]
@@ -88,8 +82,8 @@ def test_an_interrupted_night_is_found_and_an_old_one_goes(tmp_path: Path) -> No
     assert unfinished(tmp_path, "made") == folder
     every = [NightlyRecord(tmp_path / "made-2026-01-03T020000Z", {})]
     assert started_as(folder.name) == "made"
-    assert retention.leftovers(tmp_path, every, 1, "made") == [folder]
-    assert retention.leftovers(tmp_path, every, 2, "made") == []
+    assert review.leftovers(tmp_path, every, 1, "made") == [folder]
+    assert review.leftovers(tmp_path, every, 2, "made") == []
 
 
 HOLD = """
@@ -159,7 +153,6 @@ def test_two_nights_that_begin_in_the_same_second_have_names_of_their_own(tmp_pa
     home, now = Home(tmp_path), datetime(2026, 11, 22, 2, 0, 0, tzinfo=UTC)
     names = []
     for _ in range(3):
-        folder = default_out(home, "sets/tiny", None, now)
-        folder.mkdir(parents=True)
-        names.append(folder.name)
+        names.append(unused_name(home, "sets/tiny", now))
+        (home.nights / names[-1]).mkdir(parents=True)
     assert ["tiny-2026-11-22T020000Z", "tiny-2026-11-22T020001Z", "tiny-2026-11-22T020002Z"] == names

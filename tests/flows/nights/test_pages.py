@@ -92,9 +92,9 @@ def test_a_report_elsewhere_is_found_while_the_night_is_kept(tmp_path: Path) -> 
 
 def test_only_our_own_server_has_links(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(PAGES_VARIABLE, raising=False)
-    assert link(NIGHT, Path("/home/report.html")).startswith("The report: `/home/report.html` on ")
+    assert link(f"nights/{NIGHT}", Path("/home/report.html")).startswith("The report: `/home/report.html` on ")
     monkeypatch.setenv(PAGES_VARIABLE, "1")
-    assert link(NIGHT, Path("/home/report.html")) == f"[The report](/hopbench/nights/{NIGHT}/report.html)"
+    assert link(f"nights/{NIGHT}", Path("/home/report.html")) == f"[The report](/hopbench/nights/{NIGHT}/report.html)"
 
 
 def test_the_pages_ask_the_address_that_the_browser_has(tmp_path: Path) -> None:
@@ -143,13 +143,13 @@ def test_a_line_tells_how_a_night_ended(
     monkeypatch.setenv("HOPBENCH_HOME", str(tmp_path))
     file = kept(tmp_path / "nightly", **content)
     begun = datetime(2026, 1, 2, 1, 59, 58, tzinfo=UTC)
-    found = ending(begun, code, "why\nand more")
-    assert found.line == f"2026-01-02 01:59:58 UTC  {NIGHT}  {said}  {file}"
-    assert found.markdown.startswith(f"# {NIGHT}\n\n{said}\n\n")
-    assert "    why\n    and more" in found.markdown
-    later = ending(datetime(2026, 1, 3, tzinfo=UTC), 2, "--dataset nope: no such\nfile")
+    line, page = ending(begun, code, "why\nand more")
+    assert line == f"2026-01-02 01:59:58 UTC  {NIGHT}  {said}  {file}"
+    assert page.startswith(f"# {NIGHT}\n\n{said}\n\n")
+    assert "    why\n    and more" in page
+    later, _ = ending(datetime(2026, 1, 3, tzinfo=UTC), 2, "--dataset nope: no such\nfile")
     assert (
-        later.line
+        later
         == "2026-01-03 00:00:00 UTC  no verdict  exit 2, bad input or usage, nothing was run: --dataset nope: no such"
     )
 

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from hopbench.eval.runs.evaluate import interval_of
-from hopbench.eval.statistics import mean_ci
-from hopbench.flows.nights.history import CHARTED, NightlyRecord, charted, points_of
+from hopbench.flows.nights.history import CHARTED, NightlyRecord, charted
 
 METRIC = "all_gold@10"
 
@@ -44,21 +43,6 @@ def test_nights_that_another_metric_decided_are_left_out_and_the_oldest_of_many(
     many = [night(day, {"bm25": 0.5}) for day in range(CHARTED + 40, 0, -1)]
     drawn = charted(night(CHARTED + 41, {"bm25": 0.5}), many)
     assert (CHARTED, "day 042") == (len(drawn), drawn[0]["started"])
-
-
-def test_a_night_that_recorded_no_interval_has_it_from_its_rows(tmp_path: Path) -> None:
-    values = [1.0, 0.0, 1.0, None]
-    failure = [None, None, None, "gave up"]
-    rows = pd.DataFrame({"question_id": list("abcd"), "strategy": "bm25", METRIC: values, "failure": failure})
-    rows.to_parquet(tmp_path / "night.parquet")
-    content = {**night(1, {"bm25": 0.5}).content, "labels": {"bm25": {METRIC: 0.5}}}
-    (made,) = points_of(NightlyRecord(tmp_path, content))
-    expected = mean_ci([1.0, 0.0, 1.0, 0.0])  # a failed question counts 0, as in the mean
-    assert expected is not None
-    assert (expected.low, expected.high) == (made.low, made.high)
-    (tmp_path / "night.parquet").write_bytes(b"cut")
-    (made,) = points_of(NightlyRecord(tmp_path, content))
-    assert (None, None) == (made.low, made.high)
 
 
 def test_an_interval_counts_failed_questions_as_its_mean_does() -> None:

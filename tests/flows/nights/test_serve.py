@@ -148,7 +148,7 @@ from pathlib import Path
 from hopbench.flows.settings.home import Home
 from hopbench.flows.orchestration.runtime import PrefectRuntime
 from hopbench.flows.orchestration.steps import run_flow
-with PrefectRuntime.start(Home.resolve()) as runtime:
+with PrefectRuntime(Home.resolve()) as runtime:
     run_flow("killed-night", lambda step: os.kill(os.getpid(), signal.SIGKILL), runtime=runtime)
 """
 

@@ -78,9 +78,7 @@ def test_another_spec_than_the_champions_is_told_but_no_regression(tmp_path: Pat
     verdict = judged(tonight, tmp_path, champion(0.80, restart=0.15))
     assert verdict.outcome == "good"
     assert lines(verdict)[1].startswith("behind the champion, with another spec: pagerank")
-    assert (
-        judged(Tonight({"bm25": scores(0.5)}), tmp_path, champion(0.8)).champion_change is None
-    )  # nothing stands for it
+    assert judged(Tonight({"bm25": scores(0.5)}), tmp_path, champion(0.8)).champion is None  # nothing stands for it
 
 
 def test_incomplete_slower_and_accepted_nights(tmp_path: Path) -> None:

@@ -22,10 +22,9 @@ import pytest
 
 from hopbench.flows.orchestration import steps as run_progress
 from hopbench.flows.orchestration.runtime import PrefectRuntime, process_tag
-from hopbench.flows.orchestration.server import PrefectUnavailableError
-from hopbench.flows.orchestration.steps import NoProgress, Steps, plain_steps, run_flow
+from hopbench.flows.orchestration.steps import Progress, Steps, plain_steps, run_flow
 from hopbench.flows.settings.home import Home
-from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.support.errors import IncompleteError, InputError
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun, TaskRun
@@ -159,7 +158,8 @@ def test_work_goes_on_where_its_progress_cannot_be_shown(
     from prefect.runtime import flow_run
 
     def body(_: Steps) -> str:
-        progress = run_progress.RunProgress(NoProgress())
+        progress = Progress()
+        progress.in_flow = True
         progress.expect(3)
         own = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[UUID(flow_run.get_id())]))
         for _step in range(3):
@@ -226,7 +226,7 @@ def test_a_given_server_is_used_quietly_and_only_the_home_is_touched(
         from hopbench.flows.orchestration.runtime import PrefectRuntime
         from hopbench.flows.orchestration.steps import run_flow
         home = Home.resolve()
-        with PrefectRuntime.start(home) as runtime:
+        with PrefectRuntime(home) as runtime:
             print(run_flow("given", lambda step: step("len", len, "four"), runtime=runtime))
             try:
                 run_flow("given-fails", lambda step: step("zero", divmod, 1, 0), runtime=runtime)
@@ -261,7 +261,7 @@ def test_the_server_ends_with_its_parent(ending: signal.Signals, tmp_path: Path)
         from pathlib import Path
         from hopbench.flows.settings.home import Home
         from hopbench.flows.orchestration.runtime import PrefectRuntime
-        runtime = PrefectRuntime.start(Home(Path({str(tmp_path)!r})))
+        runtime = PrefectRuntime(Home(Path({str(tmp_path)!r})))
         print(runtime._server.process.pid, flush=True)
         time.sleep(60)
     """
@@ -297,13 +297,13 @@ def own_home(tmp_path: Path) -> Iterator[Home]:
 
 @on_prefect
 def test_a_server_that_dies_is_reported_with_its_last_words(own_home: Home) -> None:
-    with PrefectRuntime.start(own_home) as runtime:
+    with PrefectRuntime(own_home) as runtime:
         assert runtime._server is not None
         server = runtime._server.process
         server.kill()
         server.wait()
         (own_home.logs / "prefect-server.log").write_text("first\ndatabase disk image is malformed\n")
-        with pytest.raises(PrefectUnavailableError, match=r"(?s)code -9 .*--no-prefect.*disk image is malformed") as e:
+        with pytest.raises(IncompleteError, match=r"(?s)code -9 .*--no-prefect.*disk image is malformed") as e:
             runtime.wait()
         assert e.value.exit_code == 4
     assert "PREFECT_API_URL" not in os.environ
@@ -311,7 +311,7 @@ def test_a_server_that_dies_is_reported_with_its_last_words(own_home: Home) -> N
 
 @on_prefect
 def test_a_server_that_is_too_slow_is_reported(own_home: Home) -> None:
-    with PrefectRuntime.start(own_home) as runtime, pytest.raises(PrefectUnavailableError, match="not answer in time"):
+    with PrefectRuntime(own_home) as runtime, pytest.raises(IncompleteError, match="not answer in time"):
         runtime.wait(seconds=0)
 
 
@@ -319,7 +319,7 @@ def test_a_server_that_is_too_slow_is_reported(own_home: Home) -> None:
 def test_a_given_server_that_does_not_answer_is_named(own_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
     with (
-        PrefectRuntime.start(own_home) as runtime,
-        pytest.raises(PrefectUnavailableError, match=r"PREFECT_API_URL: .*127\.0\.0\.1:9/api.*unset the variable"),
+        PrefectRuntime(own_home) as runtime,
+        pytest.raises(IncompleteError, match=r"PREFECT_API_URL: .*127\.0\.0\.1:9/api.*unset the variable"),
     ):
         runtime.wait()

@@ -19,8 +19,7 @@ from tests.support.trials import trials_of
 from hopbench.eval.trials.trial import TrialOutcome, Unit, merged, shared_seconds
 from hopbench.eval.trials.unfinished import Unfinished
 from hopbench.eval.types import PassageRanking
-from hopbench.flows.orchestration.task_pool import Failed, TaskPool
-from hopbench.flows.run.worker import ScaledOut
+from hopbench.flows.run.worker import check_runner, rank_on_workers
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import RunOptions
 from hopbench.retrieval.support.errors import IncompleteError, InputError, StoreError, UnknownNameError
@@ -51,8 +50,9 @@ def test_what_a_batch_shares_is_counted_once() -> None:
 
 
 def test_a_failure_keeps_its_kind() -> None:
-    assert isinstance(Failed("gone", StoreError.exit_code).error(), StoreError)
-    assert isinstance(pickle.loads(pickle.dumps(Failed("no", 2))).error(), InputError)
+    for error in (StoreError("gone"), InputError("no"), UnknownNameError("store", "x", ["kglite"])):
+        back = pickle.loads(pickle.dumps(error))
+        assert (type(error), str(error)) == (type(back), str(back))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def evaluated(home: Home, dataset: Path, prefect_runtime: PrefectRuntime, tmp_pa
         if not runner:
             return evaluate(plan, trials_of(plan), 0.0, plain_steps), kept
         with prefect_runtime.flow_settings():
-            return evaluate(plan, *ScaledOut(options, home)(plan, kept, plain_steps), plain_steps), kept
+            return evaluate(plan, *rank_on_workers(plan, options, home, kept, plain_steps), plain_steps), kept
 
     return run
 
@@ -168,12 +168,12 @@ def test_pools_that_always_break_end_with_what_to_do(
     def lost(*_: object) -> None:
         raise OSError("the worker is gone")
 
-    monkeypatch.setattr("hopbench.flows.orchestration.task_pool.work", lost)
+    monkeypatch.setattr("hopbench.flows.run.worker.work", lost)
     with pytest.raises(IncompleteError, match=r"3 pools of workers ended .* fewer --workers"):
         evaluated("threads")
 
 
 def test_a_scheduler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hopbench.flows.orchestration.task_pool.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("hopbench.flows.run.worker.CONNECT_SECONDS", 1)
     with pytest.raises(InputError, match=r"--runner dask=tcp://127.0.0.1:9: no Dask scheduler answers there"):
-        TaskPool("dask=tcp://127.0.0.1:9", None, Home(Path("nowhere"))).check_address()
+        check_runner("dask=tcp://127.0.0.1:9")

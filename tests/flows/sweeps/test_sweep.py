@@ -32,9 +32,10 @@ from hopbench.eval.sweep.space import Candidate
 from hopbench.eval.trials.ledger import Ledger, TrialRecord
 from hopbench.eval.types import fitted_on
 from hopbench.flows.cli.main import app
+from hopbench.flows.orchestration.steps import Progress
 from hopbench.flows.sweeps.flow import identity, sweep
 from hopbench.flows.sweeps.inputs import load_benchmarks, warnings_of_plan
-from hopbench.flows.sweeps.trials import Identity
+from hopbench.flows.sweeps.trials import hold
 from hopbench.retrieval.fitted import FittedOn
 from hopbench.retrieval.strategies.pagerank import PageRank
 from hopbench.retrieval.support.errors import IncompleteError, InputError
@@ -218,10 +219,11 @@ def test_best_yaml_says_on_which_questions_it_was_tuned_and_run_reads_it(
     assert ("tuned", "tiny") == (child.tags["kind"], child.tags["in_sample"])
 
 
-class Counting:
+class Counting(Progress):
     """A report that knows how far it was at every step."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.total = self.done = 0
         self.passed: list[tuple[int, int]] = []
 
@@ -390,20 +392,20 @@ def test_a_reader_is_warned_of_what_flatters_or_wastes(tmp_path: Path) -> None:
 
 
 def test_changed_settings_are_not_mixed_in_one_folder(tmp_path: Path) -> None:
-    held = Identity(tmp_path / "sweep.json")
-    first = held.hold({"seed": 0, "code": "1"})
-    assert first == held.hold({"code": "1", "seed": 0})
-    held.hold({"graph of tiny": "f1"})
+    held = tmp_path / "sweep.json"
+    first = hold(held, {"seed": 0, "code": "1"})
+    assert first == hold(held, {"code": "1", "seed": 0})
+    hold(held, {"graph of tiny": "f1"})
     with pytest.raises(InputError, match=r"code was \"1\", is \"2\".*Name another --out"):
-        held.hold({"seed": 0, "code": "2"})
+        hold(held, {"seed": 0, "code": "2"})
     with pytest.raises(InputError, match=r"graph of tiny was \"f1\", is \"f2\""):
-        held.hold({"graph of tiny": "f2"})
+        hold(held, {"graph of tiny": "f2"})
     entry = {"strategy": "pagerank", "base": {"related_weight": 0.0}, "grid": {"restart": [0.1, 0.3], "steps": [4]}}
-    held.hold({"strategy": [entry]})
+    hold(held, {"strategy": [entry]})
     with pytest.raises(InputError, match=r": strategy\.0\.grid\.restart was \[0\.1, 0\.3\], is \[0\.1, 0\.2\]\. Name"):
-        held.hold({"strategy": [{**entry, "grid": {"restart": [0.1, 0.2], "steps": [4]}}]})
+        hold(held, {"strategy": [{**entry, "grid": {"restart": [0.1, 0.2], "steps": [4]}}]})
     with pytest.raises(InputError, match=r"strategy was \[.*, is \[\]"):
-        held.hold({"strategy": []})
+        hold(held, {"strategy": []})
 
 
 def test_a_sweep_is_another_one_when_choice_and_report_change_places(tmp_path: Path) -> None:
@@ -413,10 +415,10 @@ def test_a_sweep_is_another_one_when_choice_and_report_change_places(tmp_path: P
     for first, second in (("one", "two"), ("two", "one")):
         plan = read_sweep(write_sweep(tmp_path, datasets=[first], report_on=second))
         told.append(identity(plan, load_benchmarks(plan)))
-    held = Identity(tmp_path / "sweep.json")
-    held.hold(told[0])
+    held = tmp_path / "sweep.json"
+    hold(held, told[0])
     with pytest.raises(InputError, match=r"data\.one was .*, is null; data\.two was null.*report_on\.two was"):
-        held.hold(told[1])
+        hold(held, told[1])
 
 
 def test_a_trial_that_failed_is_told_not_kept_and_done_again(

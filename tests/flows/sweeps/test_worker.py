@@ -23,12 +23,12 @@ from hopbench.eval.sweep.plan import read_sweep
 from hopbench.eval.trials.ledger import TrialRecord
 from hopbench.flows.graph.build import built_graph, open_index
 from hopbench.flows.orchestration.steps import plain_steps
-from hopbench.flows.orchestration.task_pool import work
+from hopbench.flows.run.worker import work
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import WorkerOptions
 from hopbench.flows.sweeps.flow import sweep
-from hopbench.flows.sweeps.worker import rank_on_workers, units_of
+from hopbench.flows.sweeps.trials import rank_on_workers, units_of
 from hopbench.retrieval.strategies.base import Strategy
 from hopbench.retrieval.support.errors import InputError
 
@@ -125,13 +125,13 @@ def test_what_a_lost_worker_was_at_is_ranked_again(
 ) -> None:
     lost: list[object] = []
 
-    def lost_once(job: Any, unit: Any) -> Any:
+    def lost_once(token: str, opened: Any, unit: Any) -> Any:
         if not lost:
             lost.append(unit)
             raise OSError("the worker is gone")
-        return work(job, unit)
+        return work(token, opened, unit)
 
-    monkeypatch.setattr("hopbench.flows.orchestration.task_pool.work", lost_once)
+    monkeypatch.setattr("hopbench.flows.run.worker.work", lost_once)
     with prefect_runtime.flow_settings():
         same(stage.alone(), stage.on("threads"))
     assert 1 == len(lost)
@@ -199,14 +199,14 @@ def test_a_whole_sweep_on_a_runner_has_the_same_table(
 
 def test_a_unit_holds_what_walks_alike_and_there_are_enough_of_them(stage: Stage) -> None:
     units = units_of(stage.strategies, parts=3, workers=1)
-    assert sorted((n, unit.part) for unit in units for n in unit.strategies) == [
+    assert sorted((n, part) for part, numbers in units for n in numbers) == [
         (n, part) for n in range(8) for part in range(3)
     ]
-    walks = [{one.shared_work() for one in unit.strategies.values()} for unit in units]
+    walks = [{stage.strategies[n].shared_work() for n in numbers} for _, numbers in units]
     assert all(len(walk) == 1 for walk in walks)
-    sizes = {(one.name, len(unit.strategies)) for unit in units for one in unit.strategies.values()}
+    sizes = {(stage.strategies[n].name, len(numbers)) for _, numbers in units for n in numbers}
     assert sizes == {("graph_expansion", 2), ("pagerank", 1)}  # a walk of pagerank has its own restart and seeds
-    assert max(len(unit.strategies) for unit in units_of(stage.strategies, parts=3, workers=8)) == 1
+    assert max(len(numbers) for _, numbers in units_of(stage.strategies, parts=3, workers=8)) == 1
 
 
 def test_a_runner_without_prefect_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_a_runner_without_prefect_is_refused(folder: Path, tmp_path: Path) -> No
 def test_a_cluster_that_is_not_there_is_refused_before_a_sweep_begins(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hopbench.flows.orchestration.task_pool.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("hopbench.flows.run.worker.CONNECT_SECONDS", 1)
     monkeypatch.setenv("HOPBENCH_HOME", str(tmp_path / "home"))
     with pytest.raises(InputError, match="no Dask scheduler answers there"):
         sweep(read_sweep(folder / "sweep.yaml"), tmp_path / "out", spread=WorkerOptions("dask=tcp://127.0.0.1:9"))

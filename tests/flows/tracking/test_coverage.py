@@ -17,7 +17,8 @@ from hopbench.eval.metrics import measured_shares, summarise, with_coverage
 from hopbench.eval.runs.evaluate import Evaluation, Plan, evaluate
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.flows.orchestration.steps import plain_steps
-from hopbench.flows.run.label_payloads import tracked_trials
+from hopbench.flows.run.finished import Finished
+from hopbench.flows.run.payloads import tracked_trials
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import RunOptions
 from hopbench.flows.sweeps import flow as sweep_module
@@ -75,7 +76,7 @@ def logged(evaluation: Evaluation, tmp_path_factory: pytest.TempPathFactory) -> 
         writer = Writer(tracking_uri(home), "made", home.mlartifacts.as_uri(), writers_lock(home), home.mlflow_db)
         writer.prepare()
         options = RunOptions(dataset="world", out=Path("out"))
-        for payload in tracked_trials(evaluation, options, 1.0, {}, home.scratch / "tables"):
+        for payload in tracked_trials(Finished(evaluation, "world", 1.0), options, home.scratch / "tables"):
             writer.write(to_message(payload))
         client = MlflowClient(tracking_uri=tracking_uri(home), registry_uri=tracking_uri(home))
         yield {run.info.run_name: run.data.metrics for run in client.search_runs([writer.experiment_id])}

@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hopbench.flows.settings.home import Home
-from hopbench.flows.tracking.client import Dataset, RunPayload, Tracker, TrackingError, tracking_uri
-from hopbench.flows.tracking.payload import SWEEPS_EXPERIMENT, Param, Tag, comparison_page, runs_page
+from hopbench.flows.tracking.client import Tracker, TrackingError, tracking_uri
+from hopbench.flows.tracking.payload import (
+    SWEEPS_EXPERIMENT,
+    Param,
+    RunPayload,
+    Tag,
+    comparison_page,
+    mlflow_dataset,
+    runs_page,
+)
 from hopbench.flows.tracking.reader import TrackingReader
 from hopbench.flows.tracking.registry import saved_view
 
@@ -113,7 +121,7 @@ def test_mlflow_opens_the_data_set_that_a_run_names(home: Home, client: MlflowCl
     from mlflow.data import get_source
 
     (tmp_path / "queries.jsonl").write_text("{}")
-    dataset = Dataset("mine", "d" * 64, {"num_rows": 3}, tmp_path)
+    dataset = mlflow_dataset("mine", "d" * 64, {"num_rows": 3}, tmp_path)
     number = track(home, "hopbench/data", RunPayload("run", "run", dataset=dataset))
     (run,) = client.search_runs([number])
     (given,) = run.inputs.dataset_inputs

@@ -13,8 +13,8 @@ from tests.flows.cli.conftest import call, write_benchmark
 from tests.support.thousand_trials import METRIC, pages, seconds_until, shows_all, write_trials
 
 from hopbench.flows.settings.home import Home
-from hopbench.flows.tracking.client import RunPayload, Tracker, tracking_uri
-from hopbench.flows.tracking.payload import SWEEPS_EXPERIMENT, comparison_page, runs_page
+from hopbench.flows.tracking.client import Tracker, tracking_uri
+from hopbench.flows.tracking.payload import SWEEPS_EXPERIMENT, RunPayload, comparison_page, runs_page
 from hopbench.flows.tracking.reader import command, experiment_pages, mlflow_server
 from hopbench.retrieval.support.errors import InputError
 

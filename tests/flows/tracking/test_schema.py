@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from hopbench.flows.settings.home import Home
-from hopbench.flows.tracking.client import RunPayload, Tracker, TrackingError, tracking_uri
+from hopbench.flows.tracking.client import Tracker, TrackingError, tracking_uri
+from hopbench.flows.tracking.payload import RunPayload
 from hopbench.flows.tracking.registry import refuse_other_schema
 from hopbench.retrieval.support.errors import InputError
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from hopbench.flows.settings.home import Home
-from hopbench.flows.tracking.client import RunPayload, Tracker, TrackingError, tracking_uri
+from hopbench.flows.tracking.client import Tracker, TrackingError, tracking_uri
+from hopbench.flows.tracking.payload import RunPayload
 
 QUESTION = {
     "id": "q1",

@@ -21,16 +21,22 @@ import pytest
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import (
     WAITING_SECONDS,
-    Artifact,
-    Dataset,
-    RunPayload,
     Tracker,
     TrackingError,
     may_go_back,
     tracking_uri,
     writers_lock,
 )
-from hopbench.flows.tracking.payload import MAX_PARAM, Tag, mlflow_name, redact, secrets, to_message
+from hopbench.flows.tracking.payload import (
+    MAX_PARAM,
+    RunPayload,
+    Tag,
+    mlflow_dataset,
+    mlflow_name,
+    redact,
+    secrets,
+    to_message,
+)
 from hopbench.flows.tracking.writer import NICENESS, Writer, answer, serve
 from hopbench.retrieval.support.errors import InputError
 
@@ -114,13 +120,13 @@ def test_a_night_is_read_back_whole_and_without_secrets(home: Home, client: Mlfl
                     params=parameters | {"endpoint": f"bolt://neo4j:{PASSWORD}@db", "api_key": SECRET},
                     metrics={"recall@5": number / 10, "coverage": 1.0},
                     tags={"fingerprint": "f1", "store": "kglite"},
-                    dataset=Dataset("hopworld", "d" * 64, {"questions": 300}),
-                    artifacts=(Artifact(table, "questions"),),
+                    dataset=mlflow_dataset("hopworld", "d" * 64, {"questions": 300}),
+                    artifacts=(table,),
                     started_at=1000.0,
                     ended_at=1002.5,
                 )
             )
-        tracker.log(RunPayload("night", "nightly", artifacts=(Artifact(report),)))
+        tracker.log(RunPayload("night", "nightly", artifacts=(report,)))
     (parent,) = runs(client, "night", "night")
     assert parent.info.status == "FINISHED"
     assert [file.path for file in client.list_artifacts(parent.info.run_id)] == ["report.html"]
@@ -133,7 +139,7 @@ def test_a_night_is_read_back_whole_and_without_secrets(home: Home, client: Mlfl
     assert run.info.end_time - run.info.start_time == 2500
     (dataset,) = run.inputs.dataset_inputs
     assert (dataset.dataset.name, dataset.dataset.digest) == ("hopworld", "d" * 36)
-    assert client.download_artifacts(run.info.run_id, "questions/questions.json", str(tmp_path / "back"))
+    assert client.download_artifacts(run.info.run_id, "questions.json", str(tmp_path / "back"))
     files = [path for path in home.root.rglob("*") if path.is_file()]
     assert home.mlflow_db in files
     for path in files:
@@ -172,8 +178,8 @@ def test_what_was_not_written_is_told_and_the_rest_is_written(home: Home, client
     leak.write_text(f"the key is {SECRET}")
     tracker = Tracker.start(home, "partly")
     tracker.log(RunPayload("orphan", "orphan", parent_key="nobody"))
-    tracker.log(RunPayload("lost", "lost", artifacts=(Artifact(tmp_path / "missing.html"),)))
-    tracker.log(RunPayload("leak", "leak", artifacts=(Artifact(leak),)))
+    tracker.log(RunPayload("lost", "lost", artifacts=(tmp_path / "missing.html",)))
+    tracker.log(RunPayload("leak", "leak", artifacts=(leak,)))
     tracker.log(RunPayload("good", "good", metrics={"m": 1.0}))
     with pytest.raises(TrackingError, match=r"3 runs were not written to MLflow at sqlite:") as caught:
         tracker.close()
@@ -213,7 +219,8 @@ def test_a_killed_command_leaves_written_runs_and_no_process(home: Home, client:
         import time
         from pathlib import Path
         from hopbench.flows.settings.home import Home
-        from hopbench.flows.tracking.client import RunPayload, Tracker
+        from hopbench.flows.tracking.payload import RunPayload
+        from hopbench.flows.tracking.client import Tracker
         tracker = Tracker.start(Home(Path({str(home.root)!r})), "killed")
         tracker.log(RunPayload("open", "open", status="RUNNING"))
         while not tracker.run_ids:
@@ -302,7 +309,8 @@ def test_an_error_stays_itself_and_nothing_is_left_outside_the_home(
 ) -> None:
     code = """
         from hopbench.flows.settings.home import Home
-        from hopbench.flows.tracking.client import RunPayload, Tracker
+        from hopbench.flows.tracking.payload import RunPayload
+        from hopbench.flows.tracking.client import Tracker
         try:
             with Tracker.start(Home.resolve(), "failed") as tracker:
                 tracker.log(RunPayload("done", "done", metrics={"m": 1.0}))

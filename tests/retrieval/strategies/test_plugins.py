@@ -18,7 +18,8 @@ from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.flows.nights.environment import changed
 from hopbench.flows.run.worker import check_same_code, code_here
 from hopbench.flows.sweeps import flow as sweep_module
-from hopbench.flows.sweeps.flow import SweepOutcome, sweep
+from hopbench.flows.sweeps.flow import sweep
+from hopbench.flows.sweeps.publisher import SweepOutcome
 from hopbench.retrieval.strategies.registry import make, registry, resolve
 from hopbench.retrieval.support.errors import InputError
 

@@ -188,7 +188,7 @@ class Corpus:
         Raises InputError where nothing links, and for a folder that holds something.
         """
         from hopbench.eval.synthesize.generate import TYPES, Recipe
-        from hopbench.flows.orchestration.steps import NoProgress
+        from hopbench.flows.orchestration.steps import Progress
         from hopbench.flows.studies.synthesize import MakeOptions, synthesize_opened
 
         recipe = Recipe(questions=questions, types=tuple(types) or TYPES, seed=seed)
@@ -199,7 +199,7 @@ class Corpus:
             role=role,
         )
         options.check()
-        return [each.folder for each in synthesize_opened(options, self.benchmark, self.index, NoProgress())]
+        return [each.folder for each in synthesize_opened(options, self.benchmark, self.index, Progress())]
 
     def explain(self, question: str, strategy: str = DEFAULT, top: int = 10) -> Explanation:
         """Why each gold passage of a question was found or lost by a label.

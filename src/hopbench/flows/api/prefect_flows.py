@@ -24,7 +24,7 @@ from hopbench.flows.graph.commands import Built, build
 from hopbench.flows.nights.options import EVERYTHING, NightlyOptions
 from hopbench.flows.nights.publish import ending, exit_code_of
 from hopbench.flows.orchestration.pages import artifact_key, leave, table
-from hopbench.flows.orchestration.steps import NoProgress, PrefectSteps, RunProgress
+from hopbench.flows.orchestration.steps import Progress
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.options import RunSettings, run_options
@@ -48,7 +48,7 @@ GRAPH_PARAMETERS = [*parameters_of(GraphOptions, dataset="hopworld"), FORCE, REF
 def build_graph(**values: Any) -> Built:
     """Build the graph of a benchmark; an interrupted build resumes where it stopped. Returns its record."""
     options = GraphOptions(**{one.name: values[one.name] for one in declared(GraphOptions)})
-    built = build(options, Home.resolve(), NoProgress(), force=values["force"], reference=values["reference"])
+    built = build(options, Home.resolve(), Progress(), force=values["force"], reference=values["reference"])
     name = Path(options.dataset).name
     counts = [
         {"what": kind, "count": number} for part in ("nodes", "edges") for kind, number in built.record[part].items()
@@ -72,15 +72,14 @@ def evaluate(**values: Any) -> Run:
     Fails, as `hopbench run` exits with 3 or 4, where a target is missed or over 5% of a label's questions failed.
     """
     from hopbench.flows.run.evaluate import run
-    from hopbench.flows.run.finished import refuse_incomplete, refuse_missed
+    from hopbench.flows.run.finished import refuse
 
     home = Home.resolve()
     name = Path(values["dataset"]).name
     out = Path(values["out"]) if values["out"] else unfinished_folder(home.runs, name, values, "report.html")
     options = run_options(as_flags(values, GraphOptions, RunSettings), out, "evaluate (Prefect)")
     finished = run(options, "evaluate")
-    refuse_incomplete(finished)
-    refuse_missed(finished)
+    refuse(finished)
     return Run(out, finished.warnings)
 
 
@@ -125,7 +124,7 @@ def _night(values: Mapping[str, Any]) -> Night:
     for line in [*done.lines, *(f"note: {note}" for note in done.notes)]:
         _log.info("%s", line)
     done.refuse()
-    return Night(Run(done.out, done.finished.warnings), done.outcome, tuple(done.lines))
+    return Night(Run(done.out, done.finished.warnings), done.verdict.outcome, tuple(done.lines))
 
 
 @contextmanager
@@ -138,12 +137,12 @@ def _reported() -> Iterator[None]:
         code, reason = exit_code_of(error), str(error) or type(error).__name__
         raise
     finally:
-        summary = ending(begun, code, reason)
-        _log.info("%s", summary.line)
+        line, page = ending(begun, code, reason)
+        _log.info("%s", line)
         if os.environ.get(SERVED):
-            sys.stdout.write(f"{summary.line}\n")
+            sys.stdout.write(f"{line}\n")
             sys.stdout.flush()
-        leave(summary.markdown, "hopbench-night", "How the night ended, and its report")
+        leave(page, "hopbench-night", "How the night ended, and its report")
 
 
 OWN = ("runner", "workers", "batch")
@@ -230,7 +229,7 @@ def train(**values: Any) -> Trained:
     """Learn hoprank's weights from questions with gold passages. Returns their scores on held-out folds and sets."""
     files = {name: Path(values[name]) if values[name] else None for name in ("out", "held_out")}
     options = TrainOptions(**{**values, **files})
-    trained = run_training(options, RunProgress(NoProgress()), PrefectSteps())
+    trained = run_training(options, Progress(), prefect=True)
     rows = [
         {
             "tested on": one["setting"],

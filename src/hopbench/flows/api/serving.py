@@ -90,7 +90,7 @@ def serve(
     os.environ["HOPBENCH_HOME"] = str(home.root)  # flow runs start elsewhere
     home.apply_environment()
     with ExitStack() as stack:
-        runtime = stack.enter_context(PrefectRuntime.start(home, serving_port=port))
+        runtime = stack.enter_context(PrefectRuntime(home, serving_port=port))
         runtime.wait()
         from prefect.runner import Runner
 

@@ -115,6 +115,6 @@ def export_command(
         from hopbench.flows.settings.home import Home
         from hopbench.flows.tracking.registry import register as register_model
 
-        registered = register_model(Home.resolve(), folder, name, choice.label, question)
-        typer.echo(f"model     {registered.uri}  (version {registered.version})")
-        typer.echo(f"serve it  mlflow models serve --model-uri {registered.uri} --env-manager local")
+        uri, version = register_model(Home.resolve(), folder, name, choice.label, question)
+        typer.echo(f"model     {uri}  (version {version})")
+        typer.echo(f"serve it  mlflow models serve --model-uri {uri} --env-manager local")

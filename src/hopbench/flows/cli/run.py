@@ -207,13 +207,12 @@ def run_command(
         return
     from hopbench.flows.orchestration.steps import terminal_progress
     from hopbench.flows.run.evaluate import run
-    from hopbench.flows.run.finished import refuse_incomplete, refuse_missed
+    from hopbench.flows.run.finished import refuse
 
     with terminal_progress() as progress:
         finished = run(options, "evaluate", progress, force=force)
     print_finished(finished, options.out)
-    refuse_incomplete(finished)
-    refuse_missed(finished)
+    refuse(finished)
 
 
 def report_command(

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from hopbench.eval.answering.judge.outcome import Estimated
     from hopbench.eval.synthesize.generate import Recipe
     from hopbench.flows.studies.judge_check import Checked
-    from hopbench.flows.studies.synthesis import CheckOutcome
-    from hopbench.flows.studies.synthesize import Written
+    from hopbench.flows.studies.synthesize import CheckOutcome, Written
     from hopbench.flows.studies.training import Trained
 
 
@@ -126,18 +125,10 @@ def _refuse_unused(options: SynthesizeOptions, graph: GraphOptions, given: Mappi
 def _check_set(options: SynthesizeOptions, graph: GraphOptions, budget: float | None) -> None:
     recipe = options.recipe()
     from hopbench.flows.orchestration.steps import terminal_progress
-    from hopbench.flows.studies.synthesis import CheckOptions, check
+    from hopbench.flows.studies.synthesize import check
 
-    checking = CheckOptions(
-        graph=graph,
-        recipe=recipe,
-        seeds=options.seeds,
-        strategies=options.strategies,
-        out=options.out,
-        budget=budget,
-    )
     with terminal_progress() as progress:
-        outcome = check(checking, progress)
+        outcome = check(graph, recipe, options.seeds, options.strategies, progress, out=options.out, budget=budget)
     _print_check(outcome)
 
 
@@ -151,7 +142,7 @@ def _make(options: SynthesizeOptions, graph: GraphOptions, budget: float | None,
     making = MakeOptions(graph=graph, recipe=recipe, out=options.out, role=options.role, by=options.by, budget=budget)
     if dry_run:
         from hopbench.flows.cli.output import print_estimate
-        from hopbench.flows.studies.synthesis import ASSUMED, estimate
+        from hopbench.flows.studies.synthesize import ASSUMED, estimate
 
         print_estimate(estimate(making), ASSUMED)
         return

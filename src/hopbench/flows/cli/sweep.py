@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from hopbench.eval.sweep.results import ModelScore, Result
     from hopbench.flows.cli.output import Grid
     from hopbench.flows.settings.options import WorkerOptions
-    from hopbench.flows.sweeps.flow import SweepOutcome
+    from hopbench.flows.sweeps.publisher import SweepOutcome
 
 SHOWN = 10
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from hopbench.eval.explain import Examiner, Fate, HelpfulChange, RankedPassage, Rival, linked_entities
+from hopbench.eval.explain import Examiner, Fate, HelpfulChange, RankedPassage, linked_entities
 from hopbench.eval.explain.answers import Name
 from hopbench.eval.metrics.built_in import MAX_HOPS
 from hopbench.eval.runs.results import plain
@@ -59,21 +59,41 @@ def set_words(gold: Gold, examiner: Examiner, title: Name) -> str:
 
 def outcome_words(outcome: Fate, name: Name, title: Name) -> list[str]:
     """Why a passage was found or lost, one fact per line."""
+    route, initial = outcome.route, _initial(outcome)
+    hops = f"{route.hops} step" + ("" if route.hops == 1 else "s") if route else ""
+    way = path_words(route.steps, name) if route else ""
+    yet = _changes("yet", outcome.changes)
+    if outcome.kind == "out-ranked":
+        return _out_ranked(outcome, name, title)
+    if outcome.kind == "pruned":
+        return _pruned(outcome, name)
+    path = outcome.place.hit.path if outcome.place else ()
+    far = f"no way of up to {MAX_HOPS} steps leads there"
+    unfollowed = f"reachable in {hops}, but not followed; no single parameter brings it in ({initial})"
+    others = f"never linked by the edges that this strategy follows; others lead there in {hops}"
     return {
-        "seed": _seed,
-        "returned": _returned,
-        "reached": _reached,
-        "filled": _filled,
-        "out-ranked": _out_ranked,
-        "pruned": _pruned,
-        "not followed": _not_followed,
-        "other edges": _other_edges,
-        "never linked": _never_linked,
-        "not ranked": _not_ranked,
-        "not returned": _not_returned,
-        "failed": _failed,
-        "not in the corpus": _not_in_the_corpus,
-    }[outcome.kind](outcome, name, title)
+        "seed": [f"seed: {initial}"],
+        "returned": ["returned by the retriever, which does not say how it was found"],
+        "reached": [f"reached by: {path_words(path, name) or 'many ways, none of them named'} ({initial})"],
+        "filled": [f"filled: the strategy did not rank it; it completes the ranking as {initial}"],
+        "not followed": [unfollowed, f"a shortest way: {way}"]
+        if route and route.hops
+        else [f"a seed, but no single parameter ranks it ({initial})"],
+        "other edges": [others, f"a shortest way: {way}", *yet],
+        "never linked": [
+            f"never linked: no way of up to {MAX_HOPS} steps leads there from the seeds ({initial})",
+            *yet,
+        ],
+        "not ranked": ["not ranked: it is not among the hits of this hop-free search", *yet],
+        "not returned": [
+            "not returned by the retriever, which does not say why: this label has no traversal to look into",
+            f"in the graph, {hops} from its first passages: {way}"
+            if route
+            else f"in the graph: {far} from its first passages",
+        ],
+        "failed": ["the strategy failed on this question"],
+        "not in the corpus": ["the corpus lacks it, so that no ranking can have it"],
+    }[outcome.kind]
 
 
 def _initial(outcome: Fate) -> str:
@@ -82,54 +102,23 @@ def _initial(outcome: Fate) -> str:
     )
 
 
-def _seed(outcome: Fate, name: Name, title: Name) -> list[str]:
-    return [f"seed: {_initial(outcome)}"]
-
-
-def _returned(outcome: Fate, name: Name, title: Name) -> list[str]:
-    return ["returned by the retriever, which does not say how it was found"]
-
-
-def _not_returned(outcome: Fate, name: Name, title: Name) -> list[str]:
-    lines = ["not returned by the retriever, which does not say why: this label has no traversal to look into"]
-    if outcome.route is None:
-        return [*lines, f"in the graph: no way of up to {MAX_HOPS} steps leads there from its first passages"]
-    return [
-        *lines,
-        f"in the graph, {_steps(outcome.route.hops)} from its first passages: {path_words(outcome.route.steps, name)}",
-    ]
-
-
-def _reached(outcome: Fate, name: Name, title: Name) -> list[str]:
-    path = outcome.place.hit.path if outcome.place else ()
-    return [f"reached by: {path_words(path, name) or 'many ways, none of them named'} ({_initial(outcome)})"]
-
-
-def _filled(outcome: Fate, name: Name, title: Name) -> list[str]:
-    return [f"filled: the strategy did not rank it; it completes the ranking as {_initial(outcome)}"]
-
-
 def _out_ranked(outcome: Fate, name: Name, title: Name) -> list[str]:
+    more = _changes("would bring it up", outcome.changes)
     if outcome.place is None:
-        lines = [f"out-ranked: the ranking is full without it ({_initial(outcome)})"]
-        return lines + _changes("would bring it up", outcome.changes)
+        return [f"out-ranked: the ranking is full without it ({_initial(outcome)})", *more]
     where = "" if outcome.place.hit.origin == "foreign" else f" ({_initial(outcome)})"
     lines = [f"out-ranked with {place_words(outcome.place)}{where}"]
     if outcome.place.hit.path:
         lines.append(f"it came by: {path_words(outcome.place.hit.path, name)}")
-    lines += [_rival(rival, title) for rival in outcome.rivals]
-    return lines + _changes("would bring it up", outcome.changes)
+    for rival in outcome.rivals:
+        place = rival.place
+        head = f"above it: rank {place.rank} {title(place.passage)} with {place.hit.score:.4g}"
+        decides = f"{rival.component} decides: {rival.theirs:.4g} against {rival.ours:.4g}"
+        lines.append(f"{head}; {'no single component decides' if rival.component is None else decides}")
+    return lines + more
 
 
-def _rival(rival: Rival, title: Name) -> str:
-    place = rival.place
-    head = f"above it: rank {place.rank} {title(place.passage)} with {place.hit.score:.4g}"
-    if rival.component is None:
-        return f"{head}; no single component decides"
-    return f"{head}; {rival.component} decides: {rival.theirs:.4g} against {rival.ours:.4g}"
-
-
-def _pruned(outcome: Fate, name: Name, title: Name) -> list[str]:
+def _pruned(outcome: Fate, name: Name) -> list[str]:
     first = outcome.changes[0]
     lines = [f"pruned by {first.change.parameter} ({_initial(outcome)}): {_helped(first)}"]
     if first.place.hit.path:
@@ -153,47 +142,6 @@ def _changes(title: str, changes: Sequence[HelpfulChange]) -> list[str]:
     return [f"{title}: {shown}{more}"]
 
 
-def _not_followed(outcome: Fate, name: Name, title: Name) -> list[str]:
-    assert outcome.route is not None
-    if not outcome.route.hops:
-        return [f"a seed, but no single parameter ranks it ({_initial(outcome)})"]
-    there = f"reachable in {_steps(outcome.route.hops)}, but not followed"
-    return [
-        f"{there}; no single parameter brings it in ({_initial(outcome)})",
-        f"a shortest way: {path_words(outcome.route.steps, name)}",
-    ]
-
-
-def _other_edges(outcome: Fate, name: Name, title: Name) -> list[str]:
-    assert outcome.route is not None
-    return [
-        f"never linked by the edges that this strategy follows; others lead there in {_steps(outcome.route.hops)}",
-        f"a shortest way: {path_words(outcome.route.steps, name)}",
-        *_changes("yet", outcome.changes),
-    ]
-
-
-def _never_linked(outcome: Fate, name: Name, title: Name) -> list[str]:
-    lines = [f"never linked: no way of up to {MAX_HOPS} steps leads there from the seeds ({_initial(outcome)})"]
-    return lines + _changes("yet", outcome.changes)
-
-
-def _not_ranked(outcome: Fate, name: Name, title: Name) -> list[str]:
-    return ["not ranked: it is not among the hits of this hop-free search", *_changes("yet", outcome.changes)]
-
-
-def _not_in_the_corpus(outcome: Fate, name: Name, title: Name) -> list[str]:
-    return ["the corpus lacks it, so that no ranking can have it"]
-
-
-def _failed(outcome: Fate, name: Name, title: Name) -> list[str]:
-    return ["the strategy failed on this question"]
-
-
-def _steps(count: int) -> str:
-    return f"{count} step" + ("" if count == 1 else "s")
-
-
 def explanation_json(target: Target, examiners: list[Examiner]) -> str:
     """The question, its entities and gold, and per label hits, trace, costs, context and what became of the gold."""
     question = target.question
@@ -210,58 +158,43 @@ def explanation_json(target: Target, examiners: list[Examiner]) -> str:
 
 
 def _label(target: Target, examiner: Examiner) -> dict[str, Any]:
-    answer = examiner.answer
+    answer, gold = examiner.answer, target.question.gold
     kind, in_sample = target.kind(answer.label)
     about = {"kind": kind, "in_sample": in_sample, "params": answer.strategy.spec()}
     if answer.failure is not None:
         return {**about, "failure": answer.failure}
-    counters = answer.counters
+    counters, read = answer.counters, answer.context
+    assert read is not None  # there is one wherever there is no failure
+    # The gold set that counts, by its number from 1, and its passages that are not among the first hits.
+    number, lacking = gold.best_set([place.passage for place in answer.places[: examiner.top]]) if gold else (0, ())
+    costs = ("round_trips", "rows", "edges_touched", "llm_calls", "tokens")
     return {
         **about,
         "seeds": answer.seeds,
-        "hits": [_hit(target, place) for place in answer.places[: examiner.top]],
+        "hits": [
+            {
+                "rank": place.rank,
+                "passage_id": place.passage,
+                "title": target.title(place.passage),
+                "score": place.hit.score,
+                "origin": place.hit.origin,
+                "components": dict(place.hit.components),
+                "path": [asdict(step) for step in place.hit.path],
+            }
+            for place in answer.places[: examiner.top]
+        ],
         "trace": answer.notes,
         "stage_seconds": dict(counters.stage_seconds),
-        "costs": {
-            name: getattr(counters, name) for name in ("round_trips", "rows", "edges_touched", "llm_calls", "tokens")
+        "costs": {name: getattr(counters, name) for name in costs},
+        "context": {
+            "tokens": count_tokens(read.context),
+            "graph_context": read.graph_context,
+            "block_tokens": count_tokens(read.graph_context),
+            "passages": read.context_ids,
+            "text": read.context,
         },
-        "context": _context(examiner),
-        "gold_set": _gold_set(target, examiner),
-        "gold": [_outcome_json(target, examiner.fate(gold)) for gold in target.question.gold],
-    }
-
-
-def _gold_set(target: Target, examiner: Examiner) -> dict[str, Any] | None:
-    """The set that counts, by its number from 1, and its passages that are not among the first hits."""
-    gold = target.question.gold
-    if not gold:
-        return None
-    number, lacking = gold.best_set([place.passage for place in examiner.answer.places[: examiner.top]])
-    return {"number": number, "lacks": lacking}
-
-
-def _hit(target: Target, place: RankedPassage) -> dict[str, Any]:
-    hit = place.hit
-    return {
-        "rank": place.rank,
-        "passage_id": place.passage,
-        "title": target.title(place.passage),
-        "score": hit.score,
-        "origin": hit.origin,
-        "components": dict(hit.components),
-        "path": [asdict(step) for step in hit.path],
-    }
-
-
-def _context(examiner: Examiner) -> dict[str, Any]:
-    read = examiner.answer.context
-    assert read is not None  # there is one wherever there is no failure
-    return {
-        "tokens": count_tokens(read.context),
-        "graph_context": read.graph_context,
-        "block_tokens": count_tokens(read.graph_context),
-        "passages": read.context_ids,
-        "text": read.context,
+        "gold_set": {"number": number, "lacks": lacking} if gold else None,
+        "gold": [_outcome_json(target, examiner.fate(one)) for one in gold],
     }
 
 

@@ -6,12 +6,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from hopbench.eval.files import write_atomically
 from hopbench.flows.orchestration.runtime import PrefectRuntime
-from hopbench.flows.orchestration.steps import Progress, ProgressSteps, Steps, run_flow
+from hopbench.flows.orchestration.steps import Progress, run_flow
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.corpus import chunk_passages
@@ -25,19 +26,13 @@ from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.text import ENGLISH, UNKNOWN
 
 if TYPE_CHECKING:
-    from hopbench.retrieval.graph.construction.builder import BuildRecord
+    from hopbench.retrieval.graph.construction.builder import BuildRecord, Steps
 
 EMBEDDED_PASSAGES = 100_000
 WRITTEN_KB, OPENED_KB = 30, 10  # a passage, measured at 100,000 passages of hopworld's generator
 
 
-def open_index(
-    options: GraphOptions,
-    plan: GraphPlan,
-    home: Home,
-    *,
-    search: bool = True,
-) -> Index:
+def open_index(options: GraphOptions, plan: GraphPlan, home: Home, *, search: bool = True) -> Index:
     """An index over the plan's chunks and store. Embeds and indexes at once; the graph may still have to be built.
 
     Without `search`, BM25 waits until it is asked for: building a graph needs none.
@@ -77,9 +72,7 @@ def built_graph(plan: GraphPlan, index: Index, home: Home, steps: Steps) -> tupl
     Fingerprint and counts in the record are those of the store's present content, so that a graph changed from outside
     is detected.
     """
-    from hopbench.retrieval.graph.construction.builder import (
-        build_graph,
-    )  # pandas: .5 s that reading a graph need not pay
+    from hopbench.retrieval.graph.construction.builder import build_graph  # pandas: 0.5 s, not for reading a graph
 
     record = build_graph(plan, index.store, home.root / "staging", steps)
     held = steps("fingerprint", lambda: held_content(index.store, home.graphs))
@@ -103,10 +96,8 @@ def build_flow(
 ) -> tuple[BuildRecord, list[str]]:
     """`built_graph` as the flow `build_graph`: on Prefect where `runtime` is given, and with its steps reported."""
 
-    def body(steps: Steps) -> tuple[BuildRecord, list[str]]:
-        return built_graph(plan, index, home, ProgressSteps(steps, progress, announce=True))
-
-    return run_flow("build_graph", body, runtime=runtime, parameters={"graph": plan.namespace})
+    body, shown = partial(built_graph, plan, index, home), {"graph": plan.namespace}
+    return run_flow("build_graph", body, runtime=runtime, parameters=shown, progress=progress, announce=True)
 
 
 def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:
@@ -115,40 +106,33 @@ def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:
     Raises DamagedGraphError where files of arrays are not what was written.
     """
     stamp, note = store.stamp(), folder / f"{store.namespace}.{store.engine}.json"
-    if stamp is not None and (known := _noted(note, stamp)) is not None:
-        return known
+    if stamp is not None and note.is_file():
+        try:
+            if (known := noted(note).get(stamp)) is not None:
+                return known
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+            notice(f"{note} is damaged ({type(error).__name__}: {error}): the graph is read again")
     if isinstance(store, ArrayStore):
         store.check(content=True)  # edges stand there thrice, of which a fingerprint reads one
     from hopbench.retrieval.graph.stores.contents import StoredTables, content
 
     held = asdict(content(StoredTables(store)))
-    if stamp is not None:
-        if note.is_dir():
-            notice(f"{note} is a folder where a note belongs: move it away, until then the graph is read at every run")
-        else:
-            write_atomically(note, json.dumps({"stamp": stamp, "seal": _seal(stamp, held), **held}).encode())
+    if stamp is None:
+        return held
+    if note.is_dir():
+        notice(f"{note} is a folder where a note belongs: move it away, until then the graph is read at every run")
+    else:
+        write_atomically(note, json.dumps({"stamp": stamp, "seal": _seal(stamp, held), **held}).encode())
     return held
 
 
-def _noted(note: Path, stamp: str) -> Mapping[str, Any] | None:
-    """The note's fingerprint and counts for this stamp; None without a note, or, with a notice, for a damaged one."""
-    try:
-        known = noted(note) if note.is_file() else {}
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        notice(f"{note} is damaged ({type(error).__name__}: {error}): the graph is read again")
-        return None
-    return known.get(stamp)
-
-
 def noted(note: Path) -> Mapping[str, Mapping[str, Any]]:
-    """Stamp → fingerprint and counts in a note; empty for a note of a version without checksums.
+    """Stamp → fingerprint and counts in a note.
 
     Raises OSError, ValueError, TypeError, KeyError or RecursionError for a damaged note.
     """
     known = json.loads(note.read_bytes())
     held = {name: known[name] for name in ("fingerprint", "nodes", "edges")}
-    if "seal" not in known:
-        return {}
     if known["seal"] != _seal(known["stamp"], held):
         raise ValueError("its checksum does not fit")
     return {known["stamp"]: held}

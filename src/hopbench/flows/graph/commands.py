@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,8 @@ import numpy as np
 from hopbench.eval.benchmarks import load_triples, shown_warnings
 from hopbench.eval.graph_quality import LinkingRecall, Overlap, agreement, linking_recall
 from hopbench.flows.graph.build import built_graph, open_index
-from hopbench.flows.orchestration.runtime import open_runtime
-from hopbench.flows.orchestration.steps import Progress, ProgressSteps, RunProgress, Steps, run_flow
+from hopbench.flows.orchestration.runtime import PrefectRuntime
+from hopbench.flows.orchestration.steps import Progress, Steps, run_flow
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import STORES, Home
 from hopbench.flows.settings.models import ModelOptions, open_models
@@ -77,9 +77,9 @@ def build(
     benchmark = options.benchmark(home, need_questions=False)
     wanted = load_triples(reference, benchmark.titles) if reference else ()
     home.prepare()
-    progress = RunProgress(progress) if prefect else progress
+    progress.in_flow = prefect
     with ExitStack() as stack:
-        runtime = stack.enter_context(open_runtime(home)) if prefect else None
+        runtime = stack.enter_context(PrefectRuntime(home)) if prefect else None
         plan = options.graph_plan(benchmark, home)
         index = open_index(options, plan, home, search=False)
         models = stack.enter_context(open_models(models_named, index.embedder, home))
@@ -88,11 +88,11 @@ def build(
             index.store.drop()
 
         def body(steps: Steps) -> Built:
-            record, warnings = built_graph(plan, index, home, ProgressSteps(steps, progress))
+            record, warnings = built_graph(plan, index, home, steps)
             found = agreement(export(index.store), wanted) if wanted else None
             return Built(record, [*notes, *shown_warnings(benchmark), *warnings], models.calls(), found)
 
-        return run_flow("build_graph", body, runtime=runtime, parameters={"graph": plan.namespace})
+        return run_flow("build_graph", body, runtime=runtime, parameters={"graph": plan.namespace}, progress=progress)
 
 
 def inspect(options: GraphOptions, home: Home) -> GraphInfo:
@@ -117,39 +117,29 @@ def _described(store: GraphStore, record: Mapping[str, Any], linking: LinkingRec
     weights = {
         f"{kind}.{name}": _quantiles(tables.edges[kind][name].to_numpy(float)) for kind, name in WEIGHT_OF.items()
     }
+    similar, chunks = tables.edges[SIMILAR_TO], tables.nodes[CHUNK]["id"]
+    kept = {}
+    for threshold in THRESHOLDS:
+        above = similar[similar["similarity"] >= threshold]
+        linked = {*above["source"], *above["target"]}
+        kept[threshold] = round(len(linked) / len(chunks), 4) if len(chunks) else 0.0
     every = _degrees(tables, CHUNK, SIMILAR_TO) + _degrees(tables, CHUNK, MENTIONED_IN)
-    isolated = sorted(np.asarray(tables.nodes[CHUNK]["id"], dtype=object)[every == 0].tolist())
+    isolated = sorted(np.asarray(chunks, dtype=object)[every == 0].tolist())
     return GraphInfo(
-        store.namespace, record, fingerprint(tables), nodes, edges, degrees, weights, _kept(tables), isolated, linking
+        store.namespace, record, fingerprint(tables), nodes, edges, degrees, weights, kept, isolated, linking
     )
 
 
 def _degrees(tables: GraphTables, label: str, kind: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-    edges = tables.edges[kind]
-    ids = tables.nodes[label]["id"]
-    ends = (
-        [edges["source"], edges["target"]]
-        if kind != MENTIONED_IN
-        else [edges["source" if label == ENTITY else "target"]]
-    )
-    counts = sum(
-        (end.value_counts().reindex(ids, fill_value=0) for end in ends[1:]),
-        ends[0].value_counts().reindex(ids, fill_value=0),
-    )
-    return np.asarray(counts.to_numpy(), dtype=np.int64)
+    import pandas as pd
+
+    sides = ["source", "target"] if kind != MENTIONED_IN else ["source" if label == ENTITY else "target"]
+    counts = pd.concat([tables.edges[kind][side] for side in sides]).value_counts()
+    return np.asarray(counts.reindex(tables.nodes[label]["id"], fill_value=0).to_numpy(), dtype=np.int64)
 
 
 def _quantiles(values: np.ndarray[Any, Any]) -> list[float]:
     return [round(float(q), 3) for q in np.quantile(values, QUANTILES)] if len(values) else []
-
-
-def _kept(tables: GraphTables) -> dict[float, float]:
-    edges, chunks = tables.edges[SIMILAR_TO], len(tables.nodes[CHUNK])
-    kept = {}
-    for threshold in THRESHOLDS:
-        above = edges[edges["similarity"] >= threshold]
-        kept[threshold] = round(len({*above["source"], *above["target"]}) / chunks, 4) if chunks else 0.0
-    return kept
 
 
 KGL = ".kgl"
@@ -203,19 +193,16 @@ def graphs(home: Home, store: str | None = None) -> tuple[list[StoredGraph], lis
 
 def _files(folder: Path, opened: type[KgliteStore] | type[ArrayStore], suffix: str) -> Iterator[StoredGraph]:
     for path in sorted(folder.glob(f"*{suffix}")):
-        namespace = path.name.removesuffix(suffix)
         parts = path.iterdir() if opened is ArrayStore and path.is_dir() else folder.glob(f"{path.name}*")
         size = sum(part.stat().st_size for part in parts if part.is_file())
-        store = opened(folder, namespace)
+        store = opened(folder, path.name.removesuffix(suffix))
+        built = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
         try:
-            record = store.record()
+            yield _stored(store.engine, store.namespace, store.record() or {}, size, built)
         except HopBenchError as error:
-            yield StoredGraph(store.engine, namespace, _dataset(namespace, {}), size=size, problem=str(error))
-            continue
+            yield replace(_stored(store.engine, store.namespace, {}, size, None), problem=str(error))
         finally:
             store.close()
-        built = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
-        yield _describe_stored(store.engine, namespace, record or {}, size, built)
 
 
 def _served(connection: Connection) -> Iterator[StoredGraph]:
@@ -228,29 +215,14 @@ def _served(connection: Connection) -> Iterator[StoredGraph]:
     finally:
         store.close()
     for row in rows:
-        yield _describe_stored("neo4j", str(row["namespace"]), json.loads(row["record"]), None, None)
+        yield _stored("neo4j", str(row["namespace"]), json.loads(row["record"]), None, None)
 
 
-def _describe_stored(
-    store: str, namespace: str, record: Mapping[str, Any], size: int | None, built: str | None
-) -> StoredGraph:
-    settings = record.get("settings", {})
-    return StoredGraph(
-        store,
-        namespace,
-        _dataset(namespace, record),
-        str(settings.get("extractor", "")),
-        str(record.get("embedder", "")),
-        str(record.get("build_key", "")),
-        str(record.get("fingerprint", "")),
-        record.get("nodes", {}),
-        record.get("edges", {}),
-        size,
-        record.get("built", built),
-        "" if record else "it has no build record: hopbench graph build --force",
-    )
-
-
-def _dataset(namespace: str, record: Mapping[str, Any]) -> str:
-    """The data set's name; graphs of older versions have it only as the beginning of their namespace."""
-    return str(record.get("dataset") or namespace.rpartition("-")[0] or namespace)
+def _stored(store: str, namespace: str, record: Mapping[str, Any], size: int | None, built: str | None) -> StoredGraph:
+    dataset = str(record.get("dataset") or namespace.rpartition("-")[0] or namespace)
+    extractor = str(record.get("settings", {}).get("extractor", ""))
+    embedder, key, read = (str(record.get(name, "")) for name in ("embedder", "build_key", "fingerprint"))
+    counts = record.get("nodes", {}), record.get("edges", {})
+    problem = "" if record else "it has no build record: hopbench graph build --force"
+    built = record.get("built", built)
+    return StoredGraph(store, namespace, dataset, extractor, embedder, key, read, *counts, size, built, problem)

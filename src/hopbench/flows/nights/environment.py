@@ -1,12 +1,10 @@
-"""What else changed since an earlier night: code, graph, plug-ins and packages, and whether the machine was busier.
-
-Changes of the environment are possible causes of a regression; a busier machine is one of a higher latency.
-"""
+"""What else changed since an earlier night: code, graph, plug-ins and packages, and whether the machine was busier."""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -28,6 +26,10 @@ REBUILD = "hopbench graph build --force makes it anew"
 def environment_of(evaluation: Evaluation) -> dict[str, Any]:
     """Everything besides the benchmark that may change a nightly run's scores or latencies."""
     plan, record = evaluation.plan, evaluation.plan.record
+    packages = {}
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            packages[name] = version(name)
     return {
         "graph": {"fingerprint": record["fingerprint"], "build_key": record["build_key"]},
         "build": {**record.get("settings", {}), "embedder": record.get("embedder", "")},
@@ -37,9 +39,13 @@ def environment_of(evaluation: Evaluation) -> dict[str, Any]:
         "specs": {label: dict(trial.parameters) for label, trial in evaluation.trials.items()},
         "code": dict(source_digests()),
         "plugins": {label: used for label, one in plan.strategies.items() if (used := _plugins(one))},
-        "packages": {name: found for name in PACKAGES if (found := _version(name))},
+        "packages": packages,
         "machine": f"{platform.node()} ({platform.machine()}, Python {platform.python_version()})",
     }
+
+
+def _plugins(strategy: Strategy) -> dict[str, Any]:
+    return {one.distribution: {"version": one.version, "files": dict(one.files)} for one in plugins_of(strategy)}
 
 
 def changed(
@@ -49,9 +55,20 @@ def changed(
 
     `replaced` maps labels to their names on the earlier night. What that night did not record is left out.
     """
-    known_as = replaced or {}
-    changes = [line for label in labels if (line := _spec(label, known_as.get(label, label), now, then))]
-    changes += _graph(now, then)
+    changes = []
+    for label in labels:
+        known_as = (replaced or {}).get(label, label)
+        before, after = then.get("specs", {}).get(known_as), now["specs"].get(label)
+        if before is not None and after is not None and before != after:
+            changes.append(f"the spec of {known_as} ({', '.join(_differences(after, before))})")
+    after, before = now["graph"], then["graph"]
+    if after["fingerprint"] != before["fingerprint"]:
+        settings = _differences(now.get("build", {}), then.get("build", {})) if then.get("build") else []
+        how = f"built otherwise: {', '.join(settings) or 'by another builder'}"
+        if after["build_key"] == before["build_key"]:
+            how = f"built alike, so its content was changed afterwards; {REBUILD}"
+        prints = f"{before['fingerprint'][:DIGITS]} → {after['fingerprint'][:DIGITS]}"
+        changes.append(f"the graph's fingerprint ({prints}; {how})")
     changes += _code("the code", now.get("code", {}), then.get("code", {}))
     changes += _plugin_code(now, then, labels)
     for name in ("embedder", "store", "seed"):
@@ -65,24 +82,6 @@ def changed(
     return changes
 
 
-def _spec(label: str, known_as: str, now: Mapping[str, Any], then: Mapping[str, Any]) -> str:
-    before, after = then.get("specs", {}).get(known_as), now["specs"].get(label)
-    if before is None or after is None or before == after:
-        return ""
-    return f"the spec of {known_as} ({', '.join(_differences(after, before))})"
-
-
-def _graph(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
-    after, before = now["graph"], then["graph"]
-    if after["fingerprint"] == before["fingerprint"]:
-        return []
-    prints = f"{before['fingerprint'][:DIGITS]} → {after['fingerprint'][:DIGITS]}"
-    if after["build_key"] == before["build_key"]:
-        return [f"the graph's fingerprint ({prints}; built alike, so its content was changed afterwards; {REBUILD})"]
-    settings = _differences(now.get("build", {}), then.get("build", {})) if then.get("build") else []
-    return [f"the graph's fingerprint ({prints}; built otherwise: {', '.join(settings) or 'by another builder'})"]
-
-
 def _code(what: str, now: Mapping[str, str], then: Mapping[str, str]) -> list[str]:
     files = sorted(name for name in {*now, *then} if now.get(name) != then.get(name)) if then else []
     if not files:
@@ -91,43 +90,25 @@ def _code(what: str, now: Mapping[str, str], then: Mapping[str, str]) -> list[st
     return [f"{what} ({', '.join(files[:MAX_FILES])}{more})"]
 
 
-def _plugins(strategy: Strategy) -> dict[str, Any]:
-    return {one.distribution: {"version": one.version, "files": dict(one.files)} for one in plugins_of(strategy)}
-
-
 def _plugin_code(now: Mapping[str, Any], then: Mapping[str, Any], labels: Sequence[str]) -> list[str]:
     """The plug-ins of these labels whose code has changed, each once."""
     lines = []
     for label in labels:
         before = then.get("plugins", {}).get(label, {})
         for name, plugin in now.get("plugins", {}).get(label, {}).items():
-            old = before.get(name)
-            if old is None:
-                continue
-            version, was = plugin["version"], old["version"]
-            shown = version if version == was else f"{was} → {version}"
-            lines += _code(f"the code of plug-in {name} {shown}".rstrip(), plugin["files"], old["files"])
+            if (old := before.get(name)) is not None:
+                same = plugin["version"] == old["version"]
+                shown = plugin["version"] if same else f"{old['version']} → {plugin['version']}"
+                lines += _code(f"the code of plug-in {name} {shown}".rstrip(), plugin["files"], old["files"])
     return list(dict.fromkeys(lines))
 
 
 def _differences(after: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
-    names = [*after, *(name for name in before if name not in after)]
     return [
-        f"{name} {_shown(before, name)} → {_shown(after, name)}"
-        for name in names
+        f"{name} {before.get(name, 'none')} → {after.get(name, 'none')}"
+        for name in {**after, **before}
         if after.get(name) != before.get(name)
     ]
-
-
-def _shown(values: Mapping[str, Any], name: str) -> str:
-    return str(values[name]) if name in values else "none"
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 MIN_GROWTH_MS = 0.25
@@ -170,12 +151,6 @@ def growth(now: Pace, then: Pace) -> float | None:
     return min((now[name] / then[name] for name in both), default=None)
 
 
-def beyond(now: Pace, then: Pace, factor: float) -> bool:
-    """Whether a label is slower than `factor` allows, and by enough of its own time to matter."""
-    grown = growth(now, then)
-    return grown is not None and grown > factor and (grown - 1) * then["own_ms"] > MIN_GROWTH_MS
-
-
 def judge_latencies(
     tonight: Mapping[str, Mapping[str, Any]],
     before: Mapping[str, tuple[NightlyRecord, str]],
@@ -189,20 +164,26 @@ def judge_latencies(
     """
     slower, busy = [], []
     unknown: dict[str, list[str]] = {}
-    for label, kept in tonight.items():
-        if label not in before or kept.get(WALL) is None or PACE not in kept:
+
+    def slowdown(now: Pace, then: Pace) -> tuple[float, bool]:
+        """How much slower, and whether by more than `factor` and by enough of the label's own time to matter."""
+        found = growth(now, then)
+        late = found is not None and found > factor and (found - 1) * then["own_ms"] > MIN_GROWTH_MS
+        return 1.0 if found is None else round(found, 2), late
+
+    for label, measured in tonight.items():
+        if label not in before or measured.get(WALL) is None or PACE not in measured:
             continue
         night, known_as = before[label]
         then = night.labels[known_as]
-        why = _incomparable(kept, then, night, machine)
-        if why:
+        if why := _incomparable(measured, then, night, machine):
             unknown.setdefault(why, []).append(label)
             continue
-        grown, late = _grown(kept[PACE], then[PACE]), beyond(kept[PACE], then[PACE], factor)
+        grown, late = slowdown(measured[PACE], then[PACE])
         if late:
-            second = again(label)
-            grown, late = min(grown, _grown(second, then[PACE])), beyond(second, then[PACE], factor)
-        found = Slower(label, then[WALL], kept[WALL], grown)
+            second, late = slowdown(again(label), then[PACE])
+            grown = min(grown, second)
+        found = Slower(label, then[WALL], measured[WALL], grown)
         if late:
             slower.append(found)
         elif found.now > factor * found.then and found.now - found.then > NOTABLE_MS:
@@ -210,7 +191,7 @@ def judge_latencies(
     return Latencies(tuple(slower), tuple(busy), unknown)
 
 
-def _incomparable(kept: Mapping[str, Any], then: Mapping[str, Any], night: NightlyRecord, machine: str) -> str:
+def _incomparable(tonight: Mapping[str, Any], then: Mapping[str, Any], night: NightlyRecord, machine: str) -> str:
     """Why two latencies cannot be compared; "" if they can."""
     if then.get(WALL) is None:
         return f"{night.name} has none"
@@ -218,14 +199,9 @@ def _incomparable(kept: Mapping[str, Any], then: Mapping[str, Any], night: Night
         return f"{night.name} ran on another machine"
     if not then.get(PACE):
         return f"{night.name} was measured without a yardstick"
-    if growth(kept.get(PACE, {}), then[PACE]) is None:
+    if growth(tonight.get(PACE, {}), then[PACE]) is None:
         return f"{night.name} was measured with another yardstick"
     return ""
-
-
-def _grown(now: Pace, then: Pace) -> float:
-    found = growth(now, then)
-    return 1.0 if found is None else round(found, 2)
 
 
 def lines(latencies: Latencies) -> list[str]:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.files import write_atomically
 from hopbench.eval.metrics import PRIMARY
-from hopbench.eval.runs.evaluate import interval_of
 from hopbench.flows.settings.home import NIGHT_RECORD
 from hopbench.retrieval.strategies.label import Label
 from hopbench.retrieval.support.errors import InputError
@@ -62,11 +61,6 @@ class NightlyRecord:
         return result
 
     @property
-    def selection(self) -> list[str] | None:
-        """The selection: `--strategies` and each `--set`; None in records older than this field."""
-        return self.content.get("selection")
-
-    @property
     def environment(self) -> Mapping[str, Any]:
         """The environment it ran in, see `environment.environment_of`."""
         result: Mapping[str, Any] = self.content["circumstances"]
@@ -91,26 +85,11 @@ class NightlyRecord:
 
 
 def nights(folder: Path, digest: str | None = None) -> list[NightlyRecord]:
-    """The nightly records in `folder`, newest first; only those of one benchmark where `digest` is given."""
-    results = [night for night in _read(folder) if digest is None or night.digest == digest]
-    return sorted(results, key=lambda night: (str(night.content["started"]), night.name), reverse=True)
+    """The nightly records in `folder`, newest first; only those of one benchmark where `digest` is given.
 
-
-def damaged_records(folder: Path) -> list[Path]:
-    """The nightly.json files that are damaged; `nights` renames them."""
-    return [file for file in sorted(folder.glob(f"*/{NIGHT_RECORD}")) if _loaded(file)[1] is not None]
-
-
-def _loaded(file: Path) -> tuple[dict[str, Any], Exception | None]:
-    try:
-        content = json.loads(file.read_bytes())
-        _refuse_damaged(file, content)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        return {}, error
-    return content, None
-
-
-def _read(folder: Path) -> Iterator[NightlyRecord]:
+    A damaged one is renamed with a notice. Raises InputError for a record of another version.
+    """
+    results = []
     for file in folder.glob(f"*/{NIGHT_RECORD}"):
         content, error = _loaded(file)
         if error is not None:
@@ -123,17 +102,25 @@ def _read(folder: Path) -> Iterator[NightlyRecord]:
                 f"{file}: its schema is {content.get('schema')!r}, this HopBench reads {SCHEMA!r}: use the newer "
                 "HopBench that wrote it, or remove that folder"
             )
-        yield NightlyRecord(file.parent, content)
+        night = NightlyRecord(file.parent, content)
+        if digest in (None, night.digest):
+            results.append(night)
+    return sorted(results, key=lambda night: (str(night.content["started"]), night.name), reverse=True)
 
 
-def _refuse_damaged(file: Path, content: Any) -> None:
-    """Raise ValueError, TypeError or KeyError where the record is damaged; older records have no checksum."""
-    if content.get("schema") != SCHEMA:
-        return
-    if SUM not in content:
-        _ = [content[name] for name in ("benchmark", "started", "outcome", "labels", "circumstances")]
-    elif content[SUM] != _sum({name: value for name, value in content.items() if name != SUM}, file.parent / ROWS_FILE):
-        raise ValueError(f"its checksum does not match this file and {ROWS_FILE}")
+def damaged_records(folder: Path) -> list[Path]:
+    """The nightly.json files that are damaged; `nights` renames them."""
+    return [file for file in sorted(folder.glob(f"*/{NIGHT_RECORD}")) if _loaded(file)[1] is not None]
+
+
+def _loaded(file: Path) -> tuple[dict[str, Any], Exception | None]:
+    try:
+        content = json.loads(file.read_bytes())
+        summed = {name: value for name, value in content.items() if name != SUM}
+        fits = content.get("schema") != SCHEMA or content[SUM] == _sum(summed, file.parent / ROWS_FILE)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        return {}, error
+    return content, None if fits else ValueError(f"its checksum does not match this file and {ROWS_FILE}")
 
 
 def _sum(content: Mapping[str, Any], rows: Path) -> str:
@@ -173,9 +160,9 @@ def started_as(night: str) -> str:
 def unfinished(folder: Path, benchmark: str) -> Path | None:
     """The newest folder of a night of this benchmark that was interrupted and kept finished trials."""
     results = [
-        kept.parent
-        for kept in folder.glob(f"{glob.escape(benchmark)}-{STAMP}/.unfinished")
-        if not (kept.parent / NIGHT_RECORD).exists() and any(kept.iterdir())
+        trials.parent
+        for trials in folder.glob(f"{glob.escape(benchmark)}-{STAMP}/.unfinished")
+        if not (trials.parent / NIGHT_RECORD).exists() and any(trials.iterdir())
     ]
     return max(results, key=lambda path: path.name, default=None)
 
@@ -196,7 +183,7 @@ INTERVAL = "interval"
 class Point:
     """A label in one night: the mean of the primary metric with its 95% interval, and its p50 latency in ms.
 
-    `low` and `high` are None where the night's rows have under two questions, or cannot be read.
+    `low` and `high` are None where the night's rows have under two questions.
     """
 
     night: str
@@ -213,35 +200,13 @@ class Point:
 
 def points_of(night: NightlyRecord, wanted: str | None = None) -> Iterator[Point]:
     """The points of a night, by label; only the `wanted` one where that is given."""
-    metric = str(night.content.get("metric") or PRIMARY)
+    content, metric = night.content, str(night.content.get("metric") or PRIMARY)
+    about = night.name, str(content["started"]), str(content["outcome"]), night.digest
     for label in sorted(night.labels):
-        if wanted not in (None, label):
-            continue
-        entry = night.labels[label]
-        low, high = entry.get(INTERVAL) or _interval(night, label, metric)
-        yield Point(
-            night.name,
-            str(night.content["started"]),
-            str(night.content["outcome"]),
-            night.digest,
-            label,
-            metric,
-            entry.get(metric),
-            low,
-            high,
-            entry.get("latency_ms_p50"),
-        )
-
-
-def _interval(night: NightlyRecord, label: str, metric: str) -> tuple[float | None, float | None]:
-    """The interval of a night that did not record it; one whose rows are damaged has none."""
-    try:
-        rows = night.rows_of(label)
-    except InputError:
-        return None, None
-    if metric not in rows.columns:
-        return None, None
-    return interval_of(rows, metric) or (None, None)
+        if wanted in (None, label):
+            entry = night.labels[label]
+            low, high = entry.get(INTERVAL) or (None, None)
+            yield Point(*about, label, metric, entry.get(metric), low, high, entry.get("latency_ms_p50"))
 
 
 def charted(tonight: NightlyRecord, earlier: Sequence[NightlyRecord]) -> list[dict[str, Any]]:
@@ -295,7 +260,7 @@ def match_labels(
     good = [night for night in earlier if night.good]
     if not good:
         return LabelMatches(new=tuple(tonight))
-    alike = [night for night in good if night.selection == list(selection)]
+    alike = [night for night in good if night.content.get("selection") == list(selection)]
     measure = [*alike, *good][0]
     before = {label: (night, label) for label in tonight if (night := last_good(earlier, label)) is not None}
     of_past = {strategy_of(label) for label in before}

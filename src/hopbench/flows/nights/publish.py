@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from hopbench.eval.statistics import limit
 from hopbench.flows.nights.environment import lines as latency_lines
 from hopbench.flows.nights.history import NightlyRecord, nights
 from hopbench.flows.nights.verdict import Verdict, as_dict, describe
-from hopbench.flows.orchestration.pages import NIGHTLY, REPORT, changed_champion, emit, link, resource_name, url_of
+from hopbench.flows.orchestration.pages import NIGHTLY, REPORT, artifact_key, changed_champion, emit, link, url_of
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError, RegressionError, TargetError
 
@@ -29,14 +28,6 @@ MEANING = {
 USAGE = "UsageError"
 
 
-@dataclass(frozen=True)
-class Ending:
-    """`2026-11-22 02:00:07 UTC  hopworld-…  exit 3, a regression was found: pagerank  …/report.html`."""
-
-    line: str
-    markdown: str
-
-
 def exit_code_of(error: BaseException) -> int:
     """The exit code that the command would have returned."""
     if isinstance(error, HopBenchError):
@@ -48,19 +39,23 @@ def exit_code_of(error: BaseException) -> int:
     return 2 if any(one.__name__ == USAGE for one in type(error).__mro__) else 1
 
 
-def ending(begun: datetime, code: int, reason: str) -> Ending:
-    """Describe how the nightly run started at `begun` ended; without a verdict, by `reason` alone."""
+def ending(begun: datetime, code: int, reason: str) -> tuple[str, str]:
+    """Describe how the nightly run started at `begun` ended, in a line and as Markdown; without a verdict, by `reason`.
+
+    `2026-11-22 02:00:07 UTC  hopworld-…  exit 3, a regression was found: pagerank  …/report.html`
+    """
     night = _since(begun)
     missed = night is not None and code == TargetError.exit_code and not night.content["regressions"]
     meaning = f"exit {code}, {'a target was missed' if missed else MEANING.get(code, 'unexpected')}"
-    what = _what(night) if night is not None else reason.splitlines()[0] if reason else ""
-    name = night.name if night is not None else "no verdict"
-    report = None if night is None else Path(str(night.content.get("report") or night.folder / REPORT))
+    name, what, where, page = "no verdict", reason.partition("\n")[0], "", ""
+    if night is not None:
+        report = Path(str(night.content.get("report") or night.folder / REPORT))
+        name, what, where = night.name, _what(night), f"  {report}"
+        page = "\n\n" + link(f"nights/{night.name}", report)
     sentence = f"{meaning}: {what}" if what else meaning
-    line = f"{begun:%Y-%m-%d %H:%M:%S} UTC  {name}  {sentence}" + (f"  {report}" if report is not None else "")
-    pointed = "" if night is None or report is None else f"\n\n{link(night.name, report)}"
     quoted = "\n".join(f"    {line}" for line in reason.splitlines())
-    return Ending(line, f"# {name}\n\n{sentence}{pointed}\n\n{quoted}".rstrip() + "\n")
+    markdown = f"# {name}\n\n{sentence}{page}\n\n{quoted}".rstrip() + "\n"
+    return f"{begun:%Y-%m-%d %H:%M:%S} UTC  {name}  {sentence}{where}", markdown
 
 
 def _since(begun: datetime) -> NightlyRecord | None:
@@ -77,17 +72,15 @@ def _what(night: NightlyRecord) -> str:
     """Regressions by name, otherwise how many labels were compared."""
     content = night.content
     slower = {str(one["label"]) for one in content.get("slower", ())}
-    named = [f"{label} (slower)" if label in slower else str(label) for label in content["regressions"]]
-    if named:
-        return ", ".join(named)
+    if content["regressions"]:
+        return ", ".join(f"{label} (slower)" if label in slower else str(label) for label in content["regressions"])
     if content["outcome"] == "baseline":
         return "recorded as the baseline"
-    missing = list(content.get("missing", ()))
-    gone = f", missing: {', '.join(missing)}" if missing else ""
+    missing = ", ".join(content.get("missing", ()))
+    gone = f", missing: {missing}" if missing else ""
     failed = f", failed too often: {', '.join(content['incomplete'])}" if content["incomplete"] else ""
-    return (
-        f"no regression, {len(content.get('compared', ()))} of {len(content['labels'])} labels compared{gone}{failed}"
-    )
+    compared = len(content.get("compared", ()))
+    return f"no regression, {compared} of {len(content['labels'])} labels compared{gone}{failed}"
 
 
 def lines(verdict: Verdict) -> list[str]:
@@ -100,34 +93,29 @@ def lines(verdict: Verdict) -> list[str]:
         f"{slow.then:g} ms then, {slow.now:g} ms now)"
         for slow in verdict.latency.slower
     ]
-    if verdict.champion_change is not None and verdict.champion_change.pair.verdict == "worse":
-        kind = "though its spec is the same" if verdict.champion_change.same_spec else "with another spec"
-        text_lines.append(f"behind the champion, {kind}: {describe(verdict.champion_change.pair, verdict.metric)}")
+    if verdict.champion is not None and verdict.champion.verdict == "worse":
+        kind = "though its spec is the same" if verdict.same_spec else "with another spec"
+        text_lines.append(f"behind the champion, {kind}: {describe(verdict.champion, verdict.metric)}")
     if verdict.outcome == "baseline" and verdict.previous:
         text_lines.append("accepted as the new baseline")
     if verdict.incomplete:
         text_lines.append(f"incomplete, over 5% of the questions failed: {', '.join(verdict.incomplete)}")
-    text_lines += _ragas(verdict)
+    ragas = [
+        f"RAGAS, {pair.verdict}: {describe(pair, comparison.metric, replaced)}"
+        for comparison in verdict.ragas
+        for pair in comparison.pairs
+        if pair.verdict in ("worse", "better")
+    ]
+    if verdict.ragas and not ragas:
+        names = ", ".join(comparison.metric for comparison in verdict.ragas)
+        ragas = [f"RAGAS: no label worse or better on {names}"]
+    text_lines += ragas
     text_lines += _uncompared(verdict)
     if verdict.changed:
         text_lines.append(f"changed since then: {'; '.join(verdict.changed)}")
     elif verdict.regressions:
         text_lines.append("nothing that was recorded has changed since then")
     return text_lines + latency_lines(verdict.latency)
-
-
-def _ragas(verdict: Verdict) -> list[str]:
-    """Lines about RAGAS's metrics: each label that is worse or better, or one line if none is."""
-    if not verdict.ragas:
-        return []
-    messages = [
-        f"RAGAS, {pair.verdict}: {describe(pair, comparison.metric, verdict.found.replaced)}"
-        for comparison in verdict.ragas
-        for pair in comparison.pairs
-        if pair.verdict in ("worse", "better")
-    ]
-    names = ", ".join(comparison.metric for comparison in verdict.ragas)
-    return messages or [f"RAGAS: no label worse or better on {names}"]
 
 
 def _headline(verdict: Verdict) -> str:
@@ -161,20 +149,17 @@ def _uncompared(verdict: Verdict) -> list[str]:
     if unscored:
         text_lines.append(f"not compared, without {verdict.metric} on both nights: {', '.join(unscored)}")
     if verdict.found.measure is not None and verdict.found.missing:
-        text_lines.append(_missing(verdict, verdict.found.measure.name))
+        had = f"missing tonight, though {verdict.found.measure.name} had them"
+        labels = ", ".join(verdict.found.missing)
+        text_lines.append(
+            f"{had} with the same selection: {labels}. Install again what offered them (a plug-in, another version), "
+            "or take tonight without them as the new baseline with --accept"
+            if verdict.found.vanished
+            else f"{had}: {labels}"
+        )
     if verdict.left_out:
         text_lines.append(f"not compared with the champion: tonight has no label of its strategy, {verdict.left_out}")
     return text_lines
-
-
-def _missing(verdict: Verdict, measure: str) -> str:
-    labels = ", ".join(verdict.found.missing)
-    if not verdict.found.vanished:
-        return f"missing tonight, though {measure} had them: {labels}"
-    return (
-        f"missing tonight, though {measure} had them with the same selection: {labels}. Install again what offered "
-        "them (a plug-in, another version), or take tonight without them as the new baseline with --accept"
-    )
 
 
 def markdown(benchmark: str, night: str, verdict: Verdict, report: str) -> str:
@@ -202,16 +187,18 @@ def to_prefect(
     from prefect.artifacts import create_markdown_artifact
 
     benchmark = evaluation.plan.benchmark
-    key = f"hopbench-nightly-{resource_name(benchmark.name)}"
+    page = markdown(benchmark.name, night, verdict, link(f"nights/{night}", report))
+    concerned = [*verdict.regressions, *verdict.incomplete]
+    if verdict.found.vanished:
+        concerned += verdict.found.missing
     try:
-        create_markdown_artifact(markdown(benchmark.name, night, verdict, link(night, report)), key, lines(verdict)[0])
+        create_markdown_artifact(page, artifact_key("nightly", benchmark.name), lines(verdict)[0])
         content = event_payload(evaluation, night, verdict, report)
-        emit(f"{NIGHTLY}{verdict.outcome}", benchmark.name, benchmark.digest, content, _concerned(verdict))
+        emit(f"{NIGHTLY}{verdict.outcome}", benchmark.name, benchmark.digest, content, concerned)
         if crowned is not None:
             facts = {name: content[name] for name in ("night", "metric", "report", "report_url")}
-            changed_champion(
-                benchmark.name, benchmark.digest, crowned, before, {**facts, "value": content["labels"][crowned]}
-            )
+            facts["value"] = content["labels"][crowned]
+            changed_champion(benchmark.name, benchmark.digest, crowned, before, facts)
     except Exception as error:  # whatever the client raises: a server may have gone away
         return f"The verdict was not reported to Prefect's API ({type(error).__name__}): no artifact, no event"
     return None
@@ -230,8 +217,3 @@ def event_payload(evaluation: Evaluation, night: str, verdict: Verdict, report: 
         "report_url": url_of(night),
         "text": "\n".join(lines(verdict)),
     }
-
-
-def _concerned(verdict: Verdict) -> list[str]:
-    """The labels that an alarm is about."""
-    return [*verdict.regressions, *verdict.incomplete, *(verdict.found.missing if verdict.found.vanished else ())]

@@ -13,13 +13,13 @@ from hopbench.eval.statistics import RESAMPLES, limit
 from hopbench.eval.trials.key import TrialKey
 from hopbench.eval.trials.ledger import Champion, Ledger, TrialRecord
 from hopbench.flows.nights.environment import Latencies, Slower, changed, environment_of
-from hopbench.flows.nights.history import LabelMatches, NightlyRecord, nearest
+from hopbench.flows.nights.history import LabelMatches, nearest
 from hopbench.flows.settings.home import Home
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hopbench.eval.runs.evaluate import Evaluation, Plan
+    from hopbench.eval.runs.evaluate import Evaluation
 
 
 def champion_of(home: Home, digest: str) -> tuple[Champion, TrialRecord] | None:
@@ -30,12 +30,6 @@ def champion_of(home: Home, digest: str) -> tuple[Champion, TrialRecord] | None:
     return None if champion is None or trial is None else (champion, trial)
 
 
-def night_of(trial: TrialRecord) -> str | None:
-    """The nightly run that made this trial champion; None if a sweep did."""
-    night = trial.settings.get("night")
-    return None if night is None else str(night)
-
-
 def challenger(evaluation: Evaluation, verdict: Verdict, known: TrialRecord | None) -> str | None:
     """The label that becomes champion tonight: a good night's best label, if it beats the champion or there is none."""
     best = _best(evaluation)
@@ -43,8 +37,6 @@ def challenger(evaluation: Evaluation, verdict: Verdict, known: TrialRecord | No
         return None
     if known is None:
         return best
-    from hopbench.eval.compare import compare
-
     metric = evaluation.plan.primary
     if metric is None or metric not in known.questions.columns:
         return None
@@ -55,29 +47,6 @@ def challenger(evaluation: Evaluation, verdict: Verdict, known: TrialRecord | No
 
 def crown(home: Home, evaluation: Evaluation, label: str, night: str, run_id: str) -> None:
     """Keep a label's trial in the ledger and name it the champion."""
-    record = _record(evaluation, label, night)
-    with Ledger.open(home.ledger) as ledger:
-        ledger.put(record)
-        digest = evaluation.plan.benchmark.digest
-        ledger.set_champion(Champion(digest, record.trial_id, label, run_id, time.time()))
-
-
-def _best(evaluation: Evaluation) -> str | None:
-    """HopBench's best label by the primary metric that was not tuned or learned on this benchmark's questions."""
-    metric = evaluation.plan.primary
-    if metric is None:
-        return None
-    means = {label: summary["metrics"].get(metric) for label, summary in evaluation.summaries.items()}
-    scored = {label: mean for label, mean in means.items() if mean is not None and _eligible(evaluation.plan, label)}
-    return min(scored, key=lambda label: (rank_key(metric, scored[label]), label), default=None)
-
-
-def _eligible(plan: Plan, label: str) -> bool:
-    strategy = plan.strategies.get(label)  # none answers with a closed book
-    return not (plan.in_sample(label) or (strategy is not None and strategy.foreign))
-
-
-def _record(evaluation: Evaluation, label: str, night: str) -> TrialRecord:
     plan, trial = evaluation.plan, evaluation.trials[label]
     key = TrialKey.of(
         plan.strategies[label],
@@ -90,23 +59,29 @@ def _record(evaluation: Evaluation, label: str, night: str) -> TrialRecord:
         parameters=dict(trial.parameters),  # later nights look for the label with these
         night=night,  # a night's trial is its own: a sweep does not reuse it
     )
-    metrics = evaluation.summaries[label]["metrics"]
-    ended = time.time()
+    metrics, ended = evaluation.summaries[label]["metrics"], time.time()
     rows = evaluation.rows[label]
-    return TrialRecord(key.id, key.settings, metrics, rows, trial.failures, trial.seconds, ended, ended)
+    record = TrialRecord(key.id, key.settings, metrics, rows, trial.failures, trial.seconds, ended, ended)
+    with Ledger.open(home.ledger) as ledger:
+        ledger.put(record)
+        ledger.set_champion(Champion(plan.benchmark.digest, record.trial_id, label, run_id, time.time()))
+
+
+def _best(evaluation: Evaluation) -> str | None:
+    """HopBench's best label by the primary metric that was not tuned or learned on this benchmark's questions."""
+    plan, metric = evaluation.plan, evaluation.plan.primary
+    if metric is None:
+        return None
+    scored = {}
+    for label, summary in evaluation.summaries.items():
+        strategy = plan.strategies.get(label)  # none answers with a closed book
+        eligible = not plan.in_sample(label) and not (strategy is not None and strategy.foreign)
+        if eligible and (mean := summary["metrics"].get(metric)) is not None:
+            scored[label] = mean
+    return min(scored, key=lambda label: (rank_key(metric, scored[label]), label), default=None)
 
 
 Outcome = Literal["baseline", "good", "regression", "incomplete"]
-
-
-@dataclass(frozen=True)
-class ChampionChange:
-    """Tonight's `label` against the benchmark's champion; `same_spec`: whether it has the champion's own parameters."""
-
-    label: str
-    champion: str
-    same_spec: bool
-    pair: PairResult
 
 
 @dataclass(frozen=True)
@@ -114,8 +89,9 @@ class Verdict:
     """What a nightly run was compared with, and the result; `changed` names what differs from then.
 
     `labels` are tonight's, `found` what each of them is compared with; `ragas` compares them on RAGAS's metrics too,
-    which are reported without affecting the verdict. `left_out` is the champion's strategy where
-    no label of it ran tonight.
+    which are reported without affecting the verdict. `champion` is the comparison with the benchmark's champion, the
+    trial `champion_trial`, and `same_spec` whether tonight's label has the champion's own parameters; `left_out` is the
+    champion's strategy where no label of it ran tonight.
     """
 
     outcome: Outcome
@@ -124,7 +100,9 @@ class Verdict:
     found: LabelMatches = field(default_factory=LabelMatches)
     comparison: Comparison | None = None
     ragas: Sequence[Comparison] = ()
-    champion_change: ChampionChange | None = None
+    champion: PairResult | None = None
+    champion_trial: str = ""
+    same_spec: bool = False
     left_out: str = ""
     latency: Latencies = field(default_factory=Latencies)
     incomplete: Sequence[str] = ()
@@ -148,19 +126,14 @@ class Verdict:
     @property
     def fell_behind(self) -> bool:
         """Whether the champion's own spec is worse tonight than when it became champion."""
-        return (
-            self.champion_change is not None
-            and self.champion_change.same_spec
-            and self.champion_change.pair.verdict == "worse"
-        )
+        return self.champion is not None and self.same_spec and self.champion.verdict == "worse"
 
     @property
     def regressions(self) -> list[str]:
         """The labels that make this night a regression."""
-        fell_behind = [self.champion_change.label] if self.champion_change is not None and self.fell_behind else []
-        return list(
-            dict.fromkeys([*(p.label for p in self.worse), *fell_behind, *(s.label for s in self.latency.slower)])
-        )
+        behind = [self.champion.label] if self.champion is not None and self.fell_behind else []
+        slower = [slow.label for slow in self.latency.slower]
+        return list(dict.fromkeys([*(pair.label for pair in self.worse), *behind, *slower]))
 
     def accepted(self) -> Verdict:
         """The same findings, taken as the new baseline (`--accept`)."""
@@ -176,34 +149,30 @@ def judge(
 ) -> Verdict:
     """Compare tonight with what was `found` of earlier nights of the same benchmark, and with its champion."""
     metric = evaluation.plan.primary or PRIMARY
-    now, replaced = environment_of(evaluation), found.replaced
-    champion_change = None if champion is None else _champion_change(evaluation, champion, metric)
+    now, labels = environment_of(evaluation), list(found.before)
+    pair, same_spec = (None, False) if champion is None else _against_champion(evaluation, champion, metric)
+    earlier = {night.name: night for night, _ in found.before.values()}.values()
+    changes = [line for night in earlier for line in changed(now, night.environment, labels, found.replaced)]
+    ragas = ragas_metrics(name for rows in evaluation.rows.values() for name in rows)
+    beside = (_against(evaluation, found, name, BREAKDOWN_RESAMPLES) for name in ragas)  # each a family of its own
     verdict = Verdict(
         "good" if found.before else "baseline",
         metric,
         tuple(evaluation.rows),
         found,
         _against(evaluation, found, metric),
-        _ragas(evaluation, found),
-        champion_change,
-        "" if champion is None or champion_change is not None else str(champion.settings["strategy"]),
-        latency,
-        tuple(incomplete),
-        tuple(
-            dict.fromkeys(
-                line
-                for night in _distinct(found)
-                for line in changed(now, night.environment, list(found.before), replaced)
-            )
-        ),
+        tuple(one for one in beside if one is not None),
+        champion=pair,
+        champion_trial="" if champion is None else champion.trial_id,
+        same_spec=same_spec,
+        left_out="" if champion is None or pair is not None else str(champion.settings["strategy"]),
+        latency=latency,
+        incomplete=tuple(incomplete),
+        changed=tuple(dict.fromkeys(changes)),
     )
     broken = bool(incomplete) or found.vanished
     outcome: Outcome = "regression" if verdict.regressions else "incomplete" if broken else verdict.outcome
     return replace(verdict, outcome=outcome)
-
-
-def _distinct(found: LabelMatches) -> list[NightlyRecord]:
-    return list({night.name: night for night, _ in found.before.values()}.values())
 
 
 def _against(evaluation: Evaluation, found: LabelMatches, metric: str, resamples: int = RESAMPLES) -> Comparison | None:
@@ -219,24 +188,17 @@ def _against(evaluation: Evaluation, found: LabelMatches, metric: str, resamples
     return compare(rows, metric=metric, pairs=pairs, seed=evaluation.plan.seed, resamples=resamples)
 
 
-def _ragas(evaluation: Evaluation, found: LabelMatches) -> tuple[Comparison, ...]:
-    """RAGAS's metrics tonight against the same nights, each a family of its own."""
-    names = ragas_metrics(name for rows in evaluation.rows.values() for name in rows)
-    return tuple(one for name in names if (one := _against(evaluation, found, name, BREAKDOWN_RESAMPLES)) is not None)
-
-
-def _champion_change(evaluation: Evaluation, champion: TrialRecord, metric: str) -> ChampionChange | None:
-    """The champion's own spec tonight; else the nearest label of its strategy; else None."""
+def _against_champion(evaluation: Evaluation, champion: TrialRecord, metric: str) -> tuple[PairResult | None, bool]:
+    """The champion's own spec tonight, and True; else the nearest label of its strategy; else None."""
     strategy, parameters = champion.settings["strategy"], champion.settings["parameters"]
     specs = {label: dict(trial.parameters) for label, trial in evaluation.trials.items() if trial.strategy == strategy}
     same = [label for label, spec in specs.items() if spec == parameters]
     label = same[0] if same else nearest(strategy, parameters, specs) if specs else None
     if label is None or metric not in champion.questions.columns or metric not in evaluation.rows[label].columns:
-        return None
+        return None, False
     name = f"the champion ({strategy})"
     rows = {label: evaluation.rows[label], name: champion.questions}
-    pair = compare(rows, metric=metric, pairs=[(label, name)], seed=evaluation.plan.seed).pairs[0]
-    return ChampionChange(label, champion.trial_id, bool(same), pair)
+    return compare(rows, metric=metric, pairs=[(label, name)], seed=evaluation.plan.seed).pairs[0], bool(same)
 
 
 def describe(pair: PairResult, metric: str, replaced: Mapping[str, str] | None = None) -> str:
@@ -253,7 +215,7 @@ def describe(pair: PairResult, metric: str, replaced: Mapping[str, str] | None =
 def as_dict(verdict: Verdict) -> dict[str, Any]:
     """The verdict as plain JSON values: for nightly.json, the report, MLflow and the webhook."""
     pairs = [] if verdict.comparison is None else verdict.comparison.pairs
-    champion_change = verdict.champion_change
+    champion, trial = verdict.champion, {"trial": verdict.champion_trial, "same_spec": verdict.same_spec}
     return {
         "outcome": verdict.outcome,
         "metric": verdict.metric,
@@ -265,9 +227,7 @@ def as_dict(verdict: Verdict) -> dict[str, Any]:
         "regressions": verdict.regressions,
         "comparisons": [_pair(pair) for pair in pairs],
         "ragas": {comparison.metric: [_pair(pair) for pair in comparison.pairs] for comparison in verdict.ragas},
-        "champion": None
-        if champion_change is None
-        else {"trial": champion_change.champion, "same_spec": champion_change.same_spec, **_pair(champion_change.pair)},
+        "champion": None if champion is None else {**trial, **_pair(champion)},
         "slower": [_slower(slow) for slow in verdict.latency.slower],
         "busy": [_slower(slow) for slow in verdict.latency.busy],
         "incomplete": list(verdict.incomplete),

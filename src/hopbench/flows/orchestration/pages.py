@@ -1,7 +1,4 @@
-"""What Prefect's pages show of a flow run: artifacts, events, and links to reports.
-
-Reports are served next to the pages: browsers refuse to open files from a page loaded over HTTP.
-"""
+"""What Prefect's pages show of a flow run: artifacts, events, and links to reports."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import math
 import os
 import re
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -27,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 def artifact_key(*parts: str) -> str:
     """A key as Prefect takes it: lower-case letters, digits and dashes."""
-    return re.sub(r"[^a-z0-9]+", "-", "-".join(["hopbench", *parts]).lower()).strip("-")
+    return resource_name("-".join(["hopbench", *parts]))
 
 
 def leave(markdown: str, key: str, description: str) -> None:
@@ -49,15 +46,15 @@ def leave(markdown: str, key: str, description: str) -> None:
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows with the same columns as a table of Markdown; numbers with three digits."""
+
+    def cell(value: Any) -> str:
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return "–"
+        return f"{value:.3f}" if isinstance(value, float) else str(value).replace("|", "\\|")
+
     heads = list(rows[0]) if rows else []
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    return "\n".join([*lines, *("| " + " | ".join(_cell(row[head]) for head in heads) + " |" for row in rows)])
-
-
-def _cell(value: Any) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    return f"{value:.3f}" if isinstance(value, float) else str(value).replace("|", "\\|")
+    return "\n".join([*lines, *("| " + " | ".join(cell(row[head]) for head in heads) + " |" for row in rows)])
 
 
 CHAMPION_CHANGED = "hopbench.champion.changed"
@@ -99,64 +96,53 @@ def changed_champion(benchmark: str, digest: str, label: str, before: str | None
 
 
 MOUNT = "/hopbench"
-ROOT = f"{MOUNT}/nights"
 REPORT = "report.html"
 PAGES_VARIABLE = "HOPBENCH_PAGES"
 """Set where Prefect's API is our own server: only that one serves the reports."""
 
 
-def link_to(night: str) -> str:
-    """The path of a night's report on the server."""
-    return f"{ROOT}/{night}/{REPORT}"
-
-
 def url_of(night: str) -> str | None:
     """The address of a night's report on our own server; None where another server has no such page."""
     server = os.environ.get("PREFECT_API_URL", "").removesuffix("/api")
-    return f"{server}{link_to(night)}" if os.environ.get(PAGES_VARIABLE) and server else None
+    return f"{server}{MOUNT}/nights/{night}/{REPORT}" if os.environ.get(PAGES_VARIABLE) and server else None
 
 
-def link(night: str, report: Path) -> str:
-    """The night's report in Markdown: a link on our own server, else the file's path."""
-    return f"[The report]({link_to(night)})" if os.environ.get(PAGES_VARIABLE) else _file(report)
+def link(name: str | None, report: Path) -> str:
+    """A report in Markdown: a link to `name` (nights/NIGHT, runs/RUN or sweeps/SWEEP) on our own server, else the file.
 
-
-def link_in(home: Home, report: Path) -> str:
-    """A report in Markdown: a link where a night, run or sweep of the home has it and the server is ours."""
-    place = report.absolute()
-    for folder in (home.nights, home.runs, home.sweeps):
-        if os.environ.get(PAGES_VARIABLE) and place.parent.parent == folder and place.name == REPORT:
-            kind = "nights" if folder == home.nights else folder.name
-            return f"[The report]({MOUNT}/{kind}/{quote(place.parent.name)}/{REPORT})"
-    return _file(report)
-
-
-def _file(report: Path) -> str:
+    Without a name the server does not have it.
+    """
+    if name is not None and os.environ.get(PAGES_VARIABLE):
+        return f"[The report]({MOUNT}/{quote(name)}/{REPORT})"
     return (
         f"The report: `{report}` on {socket.gethostname()} (a browser opens no files from this page; the pages of "
         "`hopbench serve` have a link)"
     )
 
 
-def report_of(nights: Path, night: str) -> Path | None:
-    """The report of a recorded night: in its folder, or in the `--out` folder that it recorded; None without one."""
-    folder = nights / night
-    if night.startswith(".") or folder.parent != nights:
-        return None
-    try:
-        content = json.loads((folder / NIGHT_RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    for file in (folder / REPORT, Path(str(content.get("report") or folder / REPORT))):
-        if file.name == REPORT and file.is_file():
-            return file
-    return None
+def link_in(home: Home, report: Path) -> str:
+    """A report in Markdown: a link where a night, run or sweep of the home has it and the server is ours."""
+    place = report.absolute()
+    kinds = {home.nights: "nights", home.runs: "runs", home.sweeps: "sweeps"}
+    kind = kinds.get(place.parent.parent) if place.name == REPORT else None
+    return link(None if kind is None else f"{kind}/{place.parent.name}", report)
 
 
-def report_in(folder: Path, name: str) -> Path | None:
-    """The report of the run or sweep of that name in a folder of them; None without one."""
-    file = folder / name / REPORT
-    return file if not name.startswith(".") and file.parent.parent == folder and file.is_file() else None
+def report_of(folder: Path, name: str, recorded: bool = True) -> Path | None:
+    """The report of that name in a folder of nights (`recorded`), runs or sweeps; None without one.
+
+    A night's is in its folder, or in the `--out` folder that it recorded.
+    """
+    if name.startswith(".") or (folder / name).parent != folder:
+        return None
+    files = [folder / name / REPORT]
+    if recorded:
+        try:
+            content = json.loads((folder / name / NIGHT_RECORD).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        files.append(Path(str(content.get("report") or files[0])))
+    return next((file for file in files if file.name == REPORT and file.is_file()), None)
 
 
 def routes(home: Home) -> Mount:
@@ -165,22 +151,13 @@ def routes(home: Home) -> Mount:
     from starlette.responses import FileResponse, PlainTextResponse
     from starlette.routing import Mount, Route
 
-    def answer(file: Path | None, missing: str) -> Response:
+    def report(request: Request) -> Response:
+        kind, name = request.path_params["kind"], request.path_params["name"]
+        folder = {"nights": home.nights, "runs": home.runs, "sweeps": home.sweeps}.get(kind)
+        file = None if folder is None else report_of(folder, name, kind == "nights")
         if file is None:
-            return PlainTextResponse(missing, 404)
+            why = "the night is not kept (--keep), or failed" if kind == "nights" else "it failed, or was removed"
+            return PlainTextResponse(f"There is no report of {name}: {why}.", 404)
         return FileResponse(file, media_type="text/html", headers={"X-Content-Type-Options": "nosniff"})
 
-    def night(request: Request) -> Response:
-        name = request.path_params["name"]
-        gone = f"There is no report of {name}: the night is not kept (--keep), or failed."
-        return answer(report_of(home.nights, name), gone)
-
-    def reports_of(folder: Path) -> Callable[[Request], Response]:
-        def report(request: Request) -> Response:
-            name = request.path_params["name"]
-            return answer(report_in(folder, name), f"There is no report of {name}: it failed, or was removed.")
-
-        return report
-
-    ends = {"nights": night, "runs": reports_of(home.runs), "sweeps": reports_of(home.sweeps)}
-    return Mount(MOUNT, routes=[Route(f"/{kind}/{{name}}/{REPORT}", end) for kind, end in ends.items()])
+    return Mount(MOUNT, routes=[Route(f"/{{kind}}/{{name}}/{REPORT}", report)])

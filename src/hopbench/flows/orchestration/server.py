@@ -1,8 +1,4 @@
-"""Prefect's API server: started, awaited and stopped by this process, as a child that never outlives its parent.
-
-The child (`python -m hopbench.flows.orchestration.server`) refuses requests that neither its own pages nor a program of
-this machine sends.
-"""
+"""Prefect's API server: started, awaited and stopped by this process, as a child that never outlives its parent."""
 
 from __future__ import annotations
 
@@ -49,10 +45,6 @@ _SERVER_ENVIRONMENT = {
 }
 
 
-class PrefectUnavailableError(IncompleteError):
-    """Prefect's API could not be started or reached."""
-
-
 class ServerEndedError(HopBenchError):
     """Prefect's API server ended, by itself or killed, while its pages were served."""
 
@@ -78,9 +70,13 @@ class OwnServer:
                     *(str(listener.fileno()), str(home.prefect / "start.lock")),
                     *(() if serving_port is None else (str(home.root),)),
                 ],
-                env=self._own_pages_only()
-                | os.environ
-                | (_SERVER_ENVIRONMENT if serving_port is None else settings_of_pages(home)),
+                env={
+                    # Prefect's own protection from other sites' pages, which is off by default; `guarded` does the rest
+                    "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": self.api_url.removesuffix("/api"),
+                    "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
+                    **os.environ,
+                    **(_SERVER_ENVIRONMENT if serving_port is None else settings_of_pages(home)),
+                },
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -88,15 +84,8 @@ class OwnServer:
                 start_new_session=True,  # Ctrl-C is for the main process, which still wants to record the failure
             )
 
-    def _own_pages_only(self) -> dict[str, str]:
-        """Prefect's own protection from other sites' pages, which is off by default; `guard` does the rest."""
-        return {
-            "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": self.api_url.removesuffix("/api"),
-            "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
-        }
-
     def wait(self, seconds: float) -> None:
-        """Block until the API answers. Raises PrefectUnavailableError with the log's end."""
+        """Block until the API answers. Raises IncompleteError with the log's end."""
         deadline = time.monotonic() + seconds
         while self.process.poll() is None and time.monotonic() < deadline:
             try:
@@ -107,9 +96,9 @@ class OwnServer:
         code = self.process.poll()
         lacking = exhausted_by_message(_tail(self._log), self._home.prefect) or full(self._home.prefect)
         if lacking is not None:
-            raise PrefectUnavailableError(f"Prefect's API server did not start: {lacking}")
+            raise IncompleteError(f"Prefect's API server did not start: {lacking}")
         what = "did not answer in time" if code is None else f"ended with code {code} before it answered"
-        raise PrefectUnavailableError(
+        raise IncompleteError(
             f"Prefect's API server {what}. Try again, name a running server with PREFECT_API_URL, or pass "
             f"--no-prefect. The end of {self._log}:\n{_tail(self._log)}"
         )
@@ -135,11 +124,7 @@ class OwnServer:
 
 
 def settings_of_pages(home: Home) -> dict[str, str]:
-    """Settings of a server with pages, which otherwise ask port 4200 for everything.
-
-    An address without host and port is the one that the browser has, through a tunnel too. The pages' files are
-    made in the home, since the installation may be read-only.
-    """
+    """Settings of a server with pages, which otherwise ask port 4200 for everything."""
     return {
         "PREFECT_UI_API_URL": "/api",
         "PREFECT_UI_STATIC_DIRECTORY": str(home.prefect / "pages"),
@@ -226,18 +211,6 @@ def _no_json(scope: Scope, headers: Headers) -> Refusal | None:
     return 415, f"Content-Type {kind or 'none'!r}: a {scope['method']} is taken with Content-Type: {JSON} only"
 
 
-SHUTDOWN_SECONDS = 10
-
-
-def end_with_parent() -> None:
-    """Stop this process gracefully, then at once, when the parent's end of standard input closes."""
-    while os.read(0, 1):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(SHUTDOWN_SECONDS)
-    os._exit(1)
-
-
 def without_third_parties(app: ASGIApp) -> ASGIApp:
     """`app` with pages that may contact this server only: Prefect's newer pages report usage to its makers."""
 
@@ -254,6 +227,15 @@ def without_third_parties(app: ASGIApp) -> ASGIApp:
 
 def main(descriptor: int, lock: Path, home: Path | None = None) -> None:
     """Serve the API on the listening socket `descriptor` until SIGTERM or the parent's end."""
+
+    def end_with_parent() -> None:
+        """Stop gracefully, then at once, when the parent's end of standard input closes."""
+        while os.read(0, 1):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(STOP_SECONDS)
+        os._exit(1)
+
     threading.Thread(target=end_with_parent, daemon=True).start()
     # Importing and migrating allocate much and free nothing: collecting there costs 1-2 of about 8 seconds.
     gc.disable()

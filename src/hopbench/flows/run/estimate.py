@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from hopbench.flows.settings.graph_options import GraphOptions
     from hopbench.flows.settings.models import ModelOptions
     from hopbench.flows.settings.options import RunOptions
-    from hopbench.retrieval.index import Index
     from hopbench.retrieval.llm import Endpoint
     from hopbench.retrieval.strategies.base import Strategy
 
@@ -34,10 +33,6 @@ class Speed:
 
     seconds: float
     calls: int
-
-    def of(self, line: Line, at_once: int) -> float:
-        """Seconds for a line with `at_once` calls in flight."""
-        return (PROMPT_WEIGHT * line.tokens_in + line.tokens_out) * self.seconds / at_once
 
 
 @dataclass(frozen=True)
@@ -76,7 +71,7 @@ def estimate_run(options: RunOptions) -> Estimate:
         raise InputError("--dry-run estimates what language models cost: name one with --llm or --judge")
     benchmark, strategies = options.benchmark(), options.labels()
     asked = strategies if "llm" in endpoints else {}
-    summaries, warnings = summary_lines(options, benchmark, asked, home)
+    summaries, warnings = _summary_lines(options, benchmark, asked, home)
     return priced([*_lines(options, benchmark, strategies, list(endpoints)), *summaries], models, home, warnings)
 
 
@@ -91,7 +86,8 @@ def priced(lines: Sequence[Line], models: ModelOptions, home: Home, warnings: Se
     for line in lines:
         price = prices[line.role]
         usd = None if price is None else price.of(round(line.tokens_in), 0, round(line.tokens_out))
-        results.append(Priced(line, usd, speeds[line.role].of(line, Settings().concurrency)))
+        work = PROMPT_WEIGHT * line.tokens_in + line.tokens_out
+        results.append(Priced(line, usd, work * speeds[line.role].seconds / Settings().concurrency))
     return Estimate(results, speeds, endpoints, [*models.warnings(), *warnings])
 
 
@@ -118,7 +114,10 @@ def _lines(
         labels.append(CLOSED_BOOK)
         lines += [answer_line(label, samples, asked) for label in labels]
     if "judge" in roles:
-        judged = dict(_judged_labels(labels, models.finalists))
+        judged = dict.fromkeys(labels, 1)  # label → how many it stands for
+        if models.finalists is not None:  # known only after the run
+            count = min(models.finalists, len([label for label in labels if label != CLOSED_BOOK]))
+            judged = {f"{count} finalists": count}
         found = judge_lines(
             list(judged),
             models.judge_profile,
@@ -130,14 +129,6 @@ def _lines(
         )
         lines += [line.times(judged[line.label]) for line in found]
     return lines
-
-
-def _judged_labels(labels: Sequence[str], finalists: int | None) -> list[tuple[str, int]]:
-    """The labels to judge, and how many labels each represents: the finalists are known only after the run."""
-    if finalists is None:
-        return [(label, 1) for label in labels]
-    count = min(finalists, len([label for label in labels if label != "closed_book"]))
-    return [(f"{count} finalists", count)]
 
 
 def _speed(home: Home, endpoint: Endpoint) -> Speed:
@@ -154,7 +145,7 @@ def _speed(home: Home, endpoint: Endpoint) -> Speed:
     return Speed(seconds / work, calls) if work else Speed(ASSUMED_SECONDS, 0)
 
 
-def summary_lines(
+def _summary_lines(
     options: GraphOptions, benchmark: Benchmark, strategies: Mapping[str, Strategy], home: Home
 ) -> tuple[list[Line], list[str]]:
     """A line per label that has communities summed up, and a warning where there is no graph to count them in."""
@@ -163,8 +154,13 @@ def summary_lines(
     summing = {label: strategy for label, strategy in strategies.items() if strategy.name == SUMMING}
     if not summing:
         return [], []
+    from hopbench.flows.graph.build import open_index
+
+    home.prepare()
     try:
-        index = _present(options, benchmark, home)
+        plan = options.graph_plan(benchmark, home)
+        record = options.open_store(plan, home).record()
+        index = open_index(options, plan, home) if record and record["build_key"] == plan.build_key else None
     except StoreError as error:
         return [], [f"{NOT_COUNTED} ({error})"]
     if index is None:
@@ -172,13 +168,3 @@ def summary_lines(
     question = benchmark.questions[0].question
     lines = [summary_line(label, strategy, index, question) for label, strategy in summing.items()]
     return [line for line in lines if line.calls], []
-
-
-def _present(options: GraphOptions, benchmark: Benchmark, home: Home) -> Index | None:
-    """The index over the options' graph, if that is built."""
-    from hopbench.flows.graph.build import open_index
-
-    home.prepare()
-    plan = options.graph_plan(benchmark, home)
-    record = options.open_store(plan, home).record()
-    return open_index(options, plan, home) if record and record["build_key"] == plan.build_key else None

@@ -1,7 +1,4 @@
-"""Run strategies over a benchmark: check the input, start the servers, and rank, score, compare, track and report.
-
-The session is the body of the flows `evaluate` and `nightly`.
-"""
+"""Run strategies over a benchmark: check the input, start the servers, and rank, score, compare, track and report."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -21,16 +17,14 @@ from hopbench.eval.synthesize.write import statements_of
 from hopbench.eval.trials.key import plugin_warnings
 from hopbench.eval.trials.trial import prepare
 from hopbench.flows.orchestration.pages import REPORT, artifact_key, leave, link_in, table
-from hopbench.flows.orchestration.runtime import PrefectRuntime, open_runtime
-from hopbench.flows.orchestration.steps import FlowSteps, NoProgress, Progress, ProgressSteps, RunProgress, run_flow
+from hopbench.flows.orchestration.runtime import PrefectRuntime
+from hopbench.flows.orchestration.steps import Progress, Steps, run_flow
 from hopbench.flows.run.finished import Finished, incomplete_labels, warnings_of
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.client import Tracker
-from hopbench.flows.tracking.payload import experiment_of
 
 if TYPE_CHECKING:
     from hopbench.eval.runs.evaluate import Evaluation, Plan
-    from hopbench.eval.trials.trial import TrialOutcome
     from hopbench.eval.trials.unfinished import Unfinished
     from hopbench.eval.types import Benchmark
     from hopbench.flows.settings.models import Models
@@ -71,23 +65,12 @@ def leave_leaderboard(evaluation: Evaluation, out: Path, home: Home) -> None:
 FIXED_STEPS = 4  # candidates, score, compare, write; building and annotations announce their own
 
 
-@dataclass(frozen=True)
-class Annotations:
-    """What a command adds to an evaluation before it is written: facts for the report, tags for MLflow, warnings.
-
-    `expired` are keys of earlier runs in MLflow whose artifacts may go.
-    """
-
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    tags: Mapping[str, str] = field(default_factory=dict)
-    label_tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    warnings: Sequence[str] = ()
-    expired: Sequence[str] = ()
-
-
 @dataclass
 class RunSession:
-    """A run with its index, models and tracker open; `execute` is the body of its flow."""
+    """A run with its tracker and, once opened, its index and models; `execute` is the body of its flow.
+
+    `notes` are warnings known before it began; files in `tables` are read by the tracker until it is closed.
+    """
 
     options: RunOptions
     home: Home
@@ -96,86 +79,63 @@ class RunSession:
     progress: Progress
     runtime: PrefectRuntime | None
     tracker: Tracker
-    started_at: float
-    graph: GraphPlan
-    index: Index
-    models: Models
-    unfinished: Unfinished
     notes: Sequence[str]
     tables: Path
-    annotate: Callable[[Finished], Annotations] | None = None
+    annotate: Callable[[Finished], None] | None
+    unfinished: Unfinished
+    started_at: float = field(default_factory=time.time)
+    graph: GraphPlan = field(init=False)
+    index: Index = field(init=False)
+    models: Models = field(init=False)
 
-    @classmethod
-    def open(
-        cls,
-        options: RunOptions,
-        home: Home,
-        benchmark: Benchmark,
-        strategies: Mapping[str, Strategy],
-        progress: Progress,
-        runtime: PrefectRuntime | None,
-        tracker: Tracker,
-        stack: ExitStack,
-        notes: Sequence[str],
-        tables: Path,
-    ) -> RunSession:
-        """Embed and index, and open the models; `stack` closes them. The tracker reads files in `tables` later."""
-        from hopbench.eval.trials.unfinished import Unfinished
+    def open(self, stack: ExitStack) -> None:
+        """Embed and index, and open the models; `stack` closes them."""
         from hopbench.flows.graph.build import open_index
         from hopbench.flows.settings.models import open_models
 
-        started_at = time.time()
-        progress.expect(len(strategies) + FIXED_STEPS + options.models.steps(len(strategies)))
-        progress.begin("embed and index")
-        graph = options.graph_plan(benchmark, home)
-        index = open_index(options, graph, home)
-        models = stack.enter_context(open_models(options.models, index.embedder, home))
-        graph = options.with_reader(graph, models.reading.reader)
-        models.serve(index)
-        return cls(
-            options,
-            home,
-            benchmark,
-            strategies,
-            progress,
-            runtime,
-            tracker,
-            started_at,
-            graph,
-            index,
-            models,
-            Unfinished(options.out / ".unfinished"),
-            notes,
-            tables,
-        )
+        labels = len(self.strategies)
+        self.progress.expect(labels + FIXED_STEPS + self.options.models.steps(labels))
+        self.progress.begin("embed and index")
+        graph = self.options.graph_plan(self.benchmark, self.home)
+        self.index = open_index(self.options, graph, self.home)
+        self.models = stack.enter_context(open_models(self.options.models, self.index.embedder, self.home))
+        self.graph = self.options.with_reader(graph, self.models.reading.reader)
+        self.models.serve(self.index)
 
-    def execute(self, flow_steps: FlowSteps) -> Finished:
+    def execute(self, steps: Steps) -> Finished:
         """Build the graph, rank, score, annotate, write and track.
 
         The loop over labels is here rather than in a function of its own: a traceback from a strategy then shows the
         flow, the trial and the strategy, and little else.
         """
-        steps = ProgressSteps(flow_steps, self.progress)
+        from hopbench.eval.runs.evaluate import evaluate
+
         plan, warnings = self._plan()
         if self.options.runner and self.runtime is not None:
-            from hopbench.flows.run.worker import ScaledOut
+            from hopbench.flows.run.worker import rank_on_workers
 
-            trials, shared_seconds = ScaledOut(self.options, self.home)(plan, self.unfinished, steps)
+            trials, shared_seconds = rank_on_workers(plan, self.options, self.home, self.unfinished, steps)
         else:
-            shared_seconds = steps("candidates", prepare, plan.parts)
-            finished: dict[str, TrialOutcome] = {}
+            shared_seconds, trials = steps("candidates", prepare, plan.parts), {}
             for label in plan.strategies:
                 outcome = self.unfinished.get(plan.key_of(label))
                 if outcome is None:
                     trial, name = plan.trial(label), f"trial {label}"
                     self.progress.begin(name)
-                    flow_steps.task(name, trial.run)()
+                    steps.task(name, trial.run)()
                     self.progress.end()
                     outcome = trial.outcome
                     self.unfinished.put(plan.key_of(label), outcome)
-                finished[label] = outcome
-            trials = finished
-        return self._finished(plan, trials, shared_seconds, warnings, flow_steps)
+                trials[label] = outcome
+        evaluation = evaluate(plan, trials, shared_seconds, steps)
+        key = f"{self.options.out.name} {self.started_at:.3f}".replace("'", "")
+        finished = Finished(evaluation, key, self.started_at, incomplete_labels(evaluation), self.tracker.run_ids)
+        finished.warnings += [*warnings, *self._warnings(evaluation)]
+        if self.annotate is not None:
+            self.progress.expect(1)
+            steps("annotate", self.annotate, finished)
+        self._record(finished, steps)
+        return finished
 
     def _plan(self) -> tuple[Plan, list[str]]:
         """Build the graph, as a flow of its own, and plan the evaluation; with warnings about the graph."""
@@ -199,63 +159,41 @@ class RunSession:
         )
         return plan, warnings
 
-    def _finished(
-        self,
-        plan: Plan,
-        trials: Mapping[str, TrialOutcome],
-        shared_seconds: float,
-        warnings: list[str],
-        flow_steps: FlowSteps,
-    ) -> Finished:
-        """Score and compare the trials, have `annotate` look at them, write files and log to MLflow."""
+    def _warnings(self, evaluation: Evaluation) -> list[str]:
         from hopbench.eval.benchmarks import shown_warnings
-        from hopbench.eval.runs.evaluate import evaluate
-        from hopbench.flows.run.payloads import tracking_key
+        from hopbench.eval.metrics import catalogue
         from hopbench.flows.settings.foreign import changed_answers
+        from hopbench.retrieval.strategies.registry import registry
 
-        steps = ProgressSteps(flow_steps, self.progress)
-        evaluation = evaluate(plan, trials, shared_seconds, steps)
-        warnings += [
+        asked = [question.question for question in self.benchmark.questions]
+        every = "all" in (part.strip() for part in self.options.strategies.split(","))
+        return [
             *self.notes,
             *shown_warnings(self.benchmark),
             *statements_of(self.benchmark.folder),
             *self.options.models.warnings(),
             *warnings_of(evaluation),
-            *changed_answers(self.strategies, trials, [one.question for one in plan.benchmark.questions], self.index),
+            *changed_answers(self.strategies, evaluation.trials, asked, self.index),
+            *plugin_warnings(self.strategies.values()),
+            # Plug-ins that would have ranked (`all`) or scored by default, had they loaded.
+            *(registry().broken.values() if every else ()),
+            *catalogue().registry.broken.values(),
         ]
-        warnings += plugin_warnings(self.strategies.values()) + self._broken_plugins()
-        key = tracking_key(self.options, self.started_at)
-        finished = Finished(evaluation, warnings, incomplete_labels(evaluation), key, self.tracker.run_ids)
-        annotations = Annotations()
-        if self.annotate is not None:
-            annotations = ProgressSteps(flow_steps, self.progress, announce=True)("annotate", self.annotate, finished)
-        warnings += annotations.warnings
-        self._record(finished, annotations, steps)
-        return finished
 
-    def _broken_plugins(self) -> list[str]:
-        """The plug-ins that would have ranked (`all`) or scored by default, had they loaded."""
-        from hopbench.eval.metrics import catalogue
-        from hopbench.retrieval.strategies.registry import registry
-
-        every = "all" in (part.strip() for part in self.options.strategies.split(","))
-        return [*(registry().broken.values() if every else ()), *catalogue().registry.broken.values()]
-
-    def _record(self, finished: Finished, annotations: Annotations, steps: ProgressSteps) -> None:
+    def _record(self, finished: Finished, steps: Steps) -> None:
         """Write the run's files and hand them to the tracker, which writes the labels while the files are written."""
         from hopbench.eval.report import write_run
-        from hopbench.flows.run.label_payloads import tracked_trials
-        from hopbench.flows.run.payloads import run_facts, tracked_run
+        from hopbench.flows.run.payloads import run_facts, tracked_run, tracked_trials
 
-        evaluation, options, calls = finished.evaluation, self.options, self.models.calls()
-        for payload in tracked_trials(evaluation, options, self.started_at, annotations.label_tags, self.tables):
+        options, calls = self.options, self.models.calls()
+        for payload in tracked_trials(finished, options, self.tables):
             self.tracker.log(payload)
-        facts = run_facts(options, evaluation, finished.warnings, datetime.fromtimestamp(self.started_at, UTC), calls)
-        files = steps("write", lambda: write_run(evaluation, options.out, {**facts, **annotations.facts}))
+        facts = run_facts(finished, options, calls)
+        files = steps("write", lambda: write_run(finished.evaluation, options.out, facts))
         if self.runtime is not None:
-            leave_leaderboard(evaluation, options.out, self.home)
-        self.tracker.log(tracked_run(evaluation, options, self.started_at, files, annotations.tags, calls))
-        for key in annotations.expired:
+            leave_leaderboard(finished.evaluation, options.out, self.home)
+        self.tracker.log(tracked_run(finished, options, files, calls))
+        for key in finished.expired:
             self.tracker.drop_artifacts(key)
 
 
@@ -263,12 +201,13 @@ def run(
     options: RunOptions,
     flow: str = "evaluate",
     progress: Progress | None = None,
-    annotate: Callable[[Finished], Annotations] | None = None,
+    annotate: Callable[[Finished], None] | None = None,
     force: bool = False,
 ) -> Finished:
     """Build the graph if needed, run the strategies, write, report and track. Bad input is refused before all else.
 
-    `annotate` may look at the evaluation before it is written; `force` replaces another benchmark's run in --out.
+    `annotate` may look at the evaluation, and add to it, before it is written; `force` replaces another benchmark's run
+    in --out.
     """
     home = Home.resolve()
     home.apply_environment()
@@ -276,32 +215,34 @@ def run(
     notes = options.models.reach(home)
     benchmark, strategies = _checked_input(options, home, force)
     from hopbench.eval.metrics import primary_metric
+    from hopbench.eval.trials.unfinished import Unfinished
     from hopbench.flows.settings.foreign import close_foreign, tie_notes
     from hopbench.flows.settings.locks import only_run  # loads pandas
 
-    notes = [*notes, *tie_notes(strategies)]
-
-    progress = progress or NoProgress()
-    progress = RunProgress(progress) if options.prefect else progress
+    notes += tie_notes(strategies)
+    progress = progress or Progress()
+    progress.in_flow = options.prefect
     home.prepare()
     refuse_unwritable(options.out / "results.json")
     with ExitStack() as stack:
         stack.enter_context(only_run(options.out, benchmark.name))
         stack.callback(close_foreign, strategies.values())
         tables = Path(stack.enter_context(TemporaryDirectory(prefix="tables-", dir=home.scratch)))
-        runtime = stack.enter_context(open_runtime(home)) if options.prefect else None
-        after = None if runtime is None else runtime.answering
-        experiment, metric = experiment_of(benchmark.name), primary_metric(benchmark)
-        tracker = stack.enter_context(Tracker.start(home, experiment, metric, after))
+        runtime = stack.enter_context(PrefectRuntime(home)) if options.prefect else None
+        after, metric = None if runtime is None else runtime.answering, primary_metric(benchmark)
+        tracker = stack.enter_context(Tracker.start(home, f"hopbench/{benchmark.name}", metric, after))
         # Both are starting; embedding and indexing need neither.
-        session = RunSession.open(
-            options, home, benchmark, strategies, progress, runtime, tracker, stack, notes, tables
+        unfinished = Unfinished(options.out / ".unfinished")
+        session = RunSession(
+            options, home, benchmark, strategies, progress, runtime, tracker, notes, tables, annotate, unfinished
         )
-        session.annotate = annotate
+        session.open(stack)
         shown = {"dataset": benchmark.name, "strategies": options.strategies, "out": options.out.name}
-        finished = run_flow(flow, session.execute, runtime=runtime, parameters=shown, tags=[benchmark.name])
+        finished = run_flow(
+            flow, session.execute, runtime=runtime, parameters=shown, tags=[benchmark.name], progress=progress
+        )
         tracker.close()
-        session.unfinished.clear()
+        unfinished.clear()
     finished.warnings.extend(tracker.notes)
     finished.links.update(tracker.links([f"{finished.key}/{label}" for label in finished.evaluation.trials]))
     return finished

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.metrics import all_metrics
 from hopbench.eval.runs.files import FinishedRun
@@ -19,19 +19,26 @@ if TYPE_CHECKING:
     from hopbench.eval.runs.evaluate import Evaluation
 
 
-@dataclass(frozen=True)
+@dataclass
 class Finished:
     """A finished run: its evaluation, its warnings, and the labels that failed too often.
 
     `key` names it in MLflow, `run_ids` are MLflow's own names by key, `links` the addresses of its pages there by name.
+    A command may add `facts` for the report, `tags` of the run and of labels for MLflow, and `expired` keys of earlier
+    runs there whose artifacts may go.
     """
 
     evaluation: Evaluation
-    warnings: list[str]
-    incomplete: list[str]
     key: str
-    run_ids: Mapping[str, str]
+    started_at: float
+    incomplete: Sequence[str] = ()
+    run_ids: Mapping[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
     links: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    label_tags: dict[str, dict[str, str]] = field(default_factory=dict)
+    expired: list[str] = field(default_factory=list)
 
 
 def warnings_of(evaluation: Evaluation) -> list[str]:
@@ -79,10 +86,8 @@ def missed(finished: Finished) -> list[str]:
     """A line for each target that the run's figures miss."""
     from hopbench.eval.runs.results import results
 
-    evaluation = finished.evaluation
-    if not evaluation.plan.targets:
-        return []
-    found = check_targets(evaluation.plan.targets, results(evaluation)["strategies"])
+    targets = finished.evaluation.plan.targets
+    found = check_targets(targets, results(finished.evaluation)["strategies"]) if targets else ()
     return [item.words for item in found if not item.passed]
 
 
@@ -92,14 +97,15 @@ def refuse_missed(finished: Finished) -> None:
         raise TargetError("\n  ".join([f"{len(lines)} target{'s' if len(lines) > 1 else ''} missed:", *lines]))
 
 
-def refuse_incomplete(finished: Finished) -> None:
-    """Raise IncompleteError (exit 4) where a label failed on over 5% of the questions."""
+def refuse(finished: Finished) -> None:
+    """Raise IncompleteError (exit 4) where a label failed on over 5% of the questions; see `refuse_missed`."""
     if finished.incomplete:
         raise IncompleteError(
             f"over {MAX_FAILED:.0%} of the questions failed for {', '.join(finished.incomplete)}: "
             "the reasons stand in questions.parquet (failure, answer_failure, judge_failure) and in the report; the "
             "same command asks again what a model did not answer"
         )
+    refuse_missed(finished)
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,22 @@
-"""`--runner threads|processes|dask[=ADDRESS]`: a run's trials × question batches on Prefect's task runners."""
+"""`--runner threads|processes|dask[=ADDRESS]`: units of work on Prefect's task runners, and a run's trials as such."""
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hopbench.eval.trials.trial import TrialOutcome, Unit, merged, run_unit, shared_seconds
-from hopbench.flows.orchestration.task_pool import TaskPool, drop_context, share_context
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.options import RunOptions
-from hopbench.retrieval.support.errors import InputError
+from hopbench.flows.settings.options import RunOptions, WorkerOptions, runner_parts
+from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from hopbench.eval.runs.evaluate import Plan
@@ -28,24 +27,159 @@ if TYPE_CHECKING:
     from hopbench.retrieval.index import Batch, Index
     from hopbench.retrieval.strategies.base import Strategy
 
+ATTEMPTS_WITHOUT_PROGRESS = 3
+CONNECT_SECONDS = 10
 MAX_BATCHES = 4  # held at a time, each with what strategies computed for its questions
 
+U = TypeVar("U")
+Do = Callable[[Any], Any]
 
-@dataclass(frozen=True)
-class RunJob:
-    """What workers need for a run; `token` is the same for all units of one run."""
+_opened: dict[str, Do] = {}
+_opening = Lock()
+_under_way: ContextVar[tuple[Callable[[], Do], str, Mapping[Any, str], Callable[[Any, Any], None]]] = ContextVar(
+    "hopbench_units"
+)
 
-    token: str
-    options: RunOptions
-    home: Path
-    namespace: str
-    build_key: str
-    code: Mapping[str, str]
 
-    def open(self) -> RunContext:
-        """Open the run in this process."""
-        check_same_code(self.code, self.options.labels().values())
-        return RunContext(*open_benchmark(self.options, self.home, self.namespace, self.build_key), self.options)
+def run_units(
+    spread: WorkerOptions,
+    home: Home,
+    opened: Callable[[], Do],
+    here: Do,
+    units: Mapping[U, str],
+    done: Callable[[U, Any], None],
+) -> None:
+    """Do all units (unit → the title that Prefect shows) and call `done` with each unit and its outcome.
+
+    `opened` makes the function that does a unit in another process, `here` is that of this one. Raises IncompleteError
+    after three pools in a row that finished nothing.
+    """
+    token, left, idle = secrets.token_hex(8), dict(units), 0
+    _opened[token] = here
+
+    def back(unit: U, outcome: Any) -> None:
+        del left[unit]
+        done(unit, outcome)
+
+    try:
+        while left:
+            before = len(left)
+            _one_pool(spread, home, opened, token, dict(left), back)
+            idle = 0 if len(left) < before else idle + 1
+            if idle == ATTEMPTS_WITHOUT_PROGRESS:
+                raise IncompleteError(
+                    f"--runner {spread.runner}: {idle} pools of workers ended without finishing one of {len(left)} "
+                    "units of work (killed for want of memory?): use fewer --workers or a smaller --batch; what is "
+                    "finished is kept, and the same command goes on"
+                )
+    finally:
+        _opened.pop(token, None)
+
+
+def _one_pool(
+    spread: WorkerOptions,
+    home: Home,
+    opened: Callable[[], Do],
+    token: str,
+    units: Mapping[U, str],
+    back: Callable[[U, Any], None],
+) -> None:
+    """Submit all units to one pool and take what comes back; results of lost workers are missing."""
+    from prefect import flow
+
+    check_runner(spread.runner)
+    runner = _task_runner(spread, home)
+    before = _under_way.set((opened, token, units, back))  # no variable of the flow: it is pickled with the units
+    try:
+        flow(name="trials", task_runner=runner, validate_parameters=False, persist_result=False, retries=0)(_trials)()
+    finally:
+        _under_way.reset(before)
+
+
+def _trials() -> None:
+    from prefect import task
+    from prefect.cache_policies import NO_CACHE
+    from prefect.futures import as_completed
+
+    from hopbench.flows.orchestration.steps import literal
+
+    opened, token, units, back = _under_way.get()
+    futures: dict[Any, Any] = {}
+    for unit, title in units.items():
+        name = literal(title)
+        step = task(name=name, task_run_name=name, cache_policy=NO_CACHE, persist_result=False, retries=0)(work)
+        futures[step.submit(token, opened, unit)] = unit
+    for future in as_completed(list(futures)):
+        try:
+            outcome = future.result()
+        except Exception as error:  # its worker is gone: the unit is done again
+            logging.getLogger(__name__).info("%s was lost: %r", futures[future], error)
+            continue
+        if isinstance(outcome, HopBenchError):
+            raise outcome
+        back(futures[future], outcome)
+
+
+def work(token: str, opened: Callable[[], Do], unit: object) -> Any:
+    """Do a unit, opening what its job needs in this process if need be; HopBench's own errors are returned."""
+    try:
+        with _opening:
+            do = _opened.get(token)
+            if do is None:
+                _opened.clear()  # the runs before it are over
+                do = _opened[token] = opened()
+        return do(unit)
+    except HopBenchError as error:
+        return error
+
+
+def check_runner(runner: str) -> None:
+    """Raise InputError where the runner is a Dask cluster by address that does not answer."""
+    _, address = runner_parts(runner)
+    if not address:
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise MissingExtraError("--runner dask", "dask") from error
+    try:
+        with Client(address, timeout=CONNECT_SECONDS, set_as_default=False):
+            pass
+    except (OSError, ValueError, TimeoutError) as error:
+        raise InputError(
+            f"--runner dask={address}: no Dask scheduler answers there ({type(error).__name__}): start one with "
+            "`dask scheduler`, name it as HOST:PORT, or write --runner dask for workers on this machine"
+        ) from error
+
+
+def workers_of(spread: WorkerOptions) -> int:
+    """How many workers there are: as many as asked for, else one for each processor; of a cluster it is a guess."""
+    return spread.workers or os.cpu_count() or 1
+
+
+def _task_runner(spread: WorkerOptions, home: Home) -> Any:
+    """Prefect's task runner of that name. Workers' own servers listen on loopback only."""
+    kind, address = runner_parts(spread.runner)
+    if kind == "dask":
+        try:
+            from prefect_dask import DaskTaskRunner
+        except ImportError as error:
+            raise MissingExtraError("--runner dask", "dask") from error
+        if address:
+            return DaskTaskRunner(address=address)
+        cluster = {
+            "n_workers": workers_of(spread),
+            "threads_per_worker": 1,
+            "host": "127.0.0.1",
+            "dashboard_address": "127.0.0.1:0",  # None is port 8787, which another run's cluster may have
+            "scheduler_kwargs": {"dashboard": False},
+            "local_directory": str(home.scratch),
+            "silence_logs": logging.CRITICAL,
+        }
+        return DaskTaskRunner(cluster_kwargs=cluster)
+    from prefect.task_runners import ProcessPoolTaskRunner, ThreadPoolTaskRunner
+
+    return (ProcessPoolTaskRunner if kind == "processes" else ThreadPoolTaskRunner)(max_workers=workers_of(spread))
 
 
 def open_benchmark(options: GraphOptions, home: Path, namespace: str, build_key: str) -> tuple[Benchmark, Index]:
@@ -87,86 +221,58 @@ def check_same_code(expected: Mapping[str, str], strategies: Iterable[Strategy])
         )
 
 
-class RunContext:
-    """A run opened in this process: benchmark, index, and the latest batches with what strategies share in them."""
-
-    def __init__(self, benchmark: Benchmark, index: Index, options: RunOptions) -> None:
-        self._benchmark = benchmark
-        self._index = index
-        self._options = options
-        self._lock = Lock()
-        self._batches: OrderedDict[int, Batch] = OrderedDict()
-
-    @cached_property
-    def strategies(self) -> dict[str, object]:
-        """The run's labels."""
-        return dict(self._options.labels())
-
-    @cached_property
-    def _parts(self) -> Sequence[Batch]:
-        from hopbench.eval.trials.trial import batches
-
-        questions = [question.question for question in self._benchmark.questions]
-        return batches(self._index, questions, self._options.batch)
-
-    def run(self, unit: Unit) -> TrialOutcome:
-        """Rank one unit."""
-        from hopbench.retrieval.context import Budget
-
-        return run_unit(unit.label, self.strategies[unit.label], self._batch(unit.part), Budget())  # type: ignore[arg-type]
-
-    def _batch(self, part: int) -> Batch:
-        """The batch with what earlier units computed for it; only the latest few are held in memory."""
-        from hopbench.retrieval.index import Batch
-
-        with self._lock:
-            if part not in self._batches:
-                self._batches[part] = Batch(self._index, self._parts[part].questions)
-                while len(self._batches) > MAX_BATCHES:
-                    self._batches.popitem(last=False)
-            return self._batches[part]
+def _open_run(
+    options: RunOptions, home: Path, namespace: str, build_key: str, code: Mapping[str, str]
+) -> Callable[[Unit], TrialOutcome]:
+    strategies = options.labels()
+    check_same_code(code, strategies.values())
+    benchmark, index = open_benchmark(options, home, namespace, build_key)
+    return _ranking(benchmark, index, strategies, options.batch)
 
 
-@dataclass(frozen=True)
-class ScaledOut:
-    """Ranks on the runner that the options name: the parallel form of the loop in `RunSession.execute`."""
+def _ranking(
+    benchmark: Benchmark, index: Index, strategies: Mapping[str, Strategy], size: int | None
+) -> Callable[[Unit], TrialOutcome]:
+    """Ranks units; what earlier ones computed for a batch is shared, and only the latest few batches are held."""
+    from hopbench.eval.trials.trial import batches
+    from hopbench.retrieval.context import Budget
+    from hopbench.retrieval.index import Batch
 
-    options: RunOptions
-    home: Home
+    parts = batches(index, [question.question for question in benchmark.questions], size)
+    lock = Lock()
 
-    def __call__(self, plan: Plan, kept: Unfinished, steps: Steps) -> tuple[dict[str, TrialOutcome], float]:
-        """Every label's trial, and the seconds of the work that their batches shared."""
-        whole = {label: done for label in plan.strategies if (done := kept.get(plan.key_of(label))) is not None}
-        missing = [label for label in plan.strategies if label not in whole]
-        parts = len(plan.parts)
-        units = [Unit(part, label) for part in range(parts) for label in missing]
-        found = self._all(plan, kept, units) if units else {}
-        for label in missing:
-            outcome = merged([found[Unit(part, label)] for part in range(parts)])
-            whole[label] = steps(f"latency {label}", lambda: plan.time_calls(outcome))  # noqa: B023 - called at once
-            kept.put(plan.key_of(label), whole[label])
-        return {label: whole[label] for label in plan.strategies}, shared_seconds(found)
+    @lru_cache(MAX_BATCHES)
+    def batch(part: int) -> Batch:
+        return Batch(index, parts[part].questions)
 
-    def _all(self, plan: Plan, kept: Unfinished, units: Sequence[Unit]) -> dict[Unit, TrialOutcome]:
-        names = {unit: f"{plan.key_of(unit.label)}-{unit.part}of{len(plan.parts)}" for unit in units}
-        result = {unit: done for unit in units if (done := kept.get(names[unit])) is not None}
-        job = RunJob(
-            secrets.token_hex(8),
-            self.options.absolute(),
-            self.home.root,
-            plan.index.store.namespace,
-            str(plan.record["build_key"]),
-            code_here(plan.strategies.values()),
-        )
-        share_context(job.token, RunContext(plan.benchmark, plan.index, self.options))
+    def rank(unit: Unit) -> TrialOutcome:
+        with lock:
+            questions = batch(unit.part)
+        return run_unit(unit.label, strategies[unit.label], questions, Budget())
 
-        def keep(unit: Unit, done: TrialOutcome) -> None:
-            result[unit] = done
-            kept.put(names[unit], done)
+    return rank
 
-        try:
-            pool = TaskPool(self.options.runner, self.options.workers, self.home)
-            pool.run(job, [unit for unit in units if unit not in result], keep)
-        finally:
-            drop_context(job.token)
-        return result
+
+def rank_on_workers(
+    plan: Plan, options: RunOptions, home: Home, kept: Unfinished, steps: Steps
+) -> tuple[dict[str, TrialOutcome], float]:
+    """Every label's trial, and the seconds of the work that their batches shared; finished units are in `kept`."""
+    whole = {label: outcome for label in plan.strategies if (outcome := kept.get(plan.key_of(label))) is not None}
+    missing = [label for label in plan.strategies if label not in whole]
+    parts = range(len(plan.parts))
+    files = {Unit(part, label): f"{plan.key_of(label)}-{part}of{len(parts)}" for part in parts for label in missing}
+    found = {unit: done for unit, file in files.items() if (done := kept.get(file)) is not None}
+
+    def keep(unit: Unit, done: TrialOutcome) -> None:
+        found[unit] = done
+        kept.put(files[unit], done)
+
+    code, graph = code_here(plan.strategies.values()), (plan.index.store.namespace, str(plan.record["build_key"]))
+    elsewhere = partial(_open_run, options.absolute(), home.root, *graph, code)
+    here = _ranking(plan.benchmark, plan.index, plan.strategies, options.batch)
+    run_units(options.spread, home, elsewhere, here, {one: one.title for one in files if one not in found}, keep)
+    for label in missing:
+        outcome = merged([found[Unit(part, label)] for part in parts])
+        whole[label] = steps(f"latency {label}", lambda: plan.time_calls(outcome))  # noqa: B023 - called at once
+        kept.put(plan.key_of(label), whole[label])
+    return {label: whole[label] for label in plan.strategies}, shared_seconds(found)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.files import refuse_unwritable, write_atomically, write_table
 from hopbench.eval.types import hashes_of
-from hopbench.flows.orchestration.steps import Progress, ProgressSteps, Steps, plain_steps
+from hopbench.flows.orchestration.steps import Progress, Steps, plain_steps
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.studies.train_options import TrainOptions
@@ -47,8 +47,11 @@ class Trained:
             self.unwritten = error
 
 
-def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps) -> Trained:
-    """Learn hoprank's weights and write them; bad input is refused before any graph is built."""
+def train(options: TrainOptions, progress: Progress, prefect: bool = False) -> Trained:
+    """Learn hoprank's weights and write them, as steps of the flow run under way (`prefect`).
+
+    Bad input is refused before any graph is built.
+    """
     home = Home.resolve()
     home.apply_environment()
     benchmarks = [GraphOptions(dataset=name).benchmark() for name in options.datasets]
@@ -67,7 +70,8 @@ def train(options: TrainOptions, progress: Progress, steps: Steps = plain_steps)
 
     boosting = Boosting(rounds=options.rounds)
     trainer = Trainer(passes=options.passes, without=frozenset(options.without), boosting=boosting)
-    steps = ProgressSteps(steps, progress, announce=True)
+    progress.in_flow = prefect
+    steps = Steps(prefect, progress, announce=True)
     group = [
         example
         for name, benchmark in zip(options.datasets, benchmarks, strict=True)

@@ -7,7 +7,8 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,31 +16,29 @@ from hopbench.eval.files import write_atomically
 from hopbench.eval.trials.key import code_version, plugin_code, plugin_warnings
 from hopbench.eval.types import Benchmark, fitted_on
 from hopbench.flows.orchestration.pages import artifact_key, changed_champion, leave, link_in, table
-from hopbench.flows.orchestration.runtime import PrefectRuntime, open_runtime
-from hopbench.flows.orchestration.steps import NoProgress, Progress, ProgressSteps, RunProgress, Steps, run_flow
-from hopbench.flows.orchestration.task_pool import TaskPool
+from hopbench.flows.orchestration.runtime import PrefectRuntime
+from hopbench.flows.orchestration.steps import Progress, Steps, run_flow
+from hopbench.flows.run.worker import check_runner
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.locks import SWEEP
-from hopbench.flows.settings.models import ModelOptions, Models, open_models
+from hopbench.flows.settings.models import open_models
 from hopbench.flows.settings.options import WorkerOptions
 from hopbench.flows.sweeps.inputs import (
     check_champion,
-    incomplete_trials,
     load_benchmarks,
     model_options,
     open_embedders,
     warnings_of_plan,
 )
-from hopbench.flows.sweeps.publisher import SweepPublisher
-from hopbench.flows.sweeps.trials import Identity, TrialGraphs, Trials
+from hopbench.flows.sweeps.publisher import SweepOutcome, SweepPublisher
+from hopbench.flows.sweeps.trials import Trials, hold
 from hopbench.flows.tracking.client import Tracker
 from hopbench.flows.tracking.payload import SWEEPS_EXPERIMENT
 
 if TYPE_CHECKING:
     from hopbench.eval.sweep.plan import SweepPlan
-    from hopbench.eval.sweep.results import Result, Selection
+    from hopbench.eval.sweep.results import Result
     from hopbench.eval.trials.ledger import Ledger
-    from hopbench.retrieval.embedding.base import Embedder
 
 SHOWN = 10
 
@@ -57,16 +56,13 @@ def leave_best(plan: SweepPlan, results: list[Result], reported: Result | None, 
         }
         for result in results[:SHOWN]
     ]
-    lines = [f"# {plan.file.stem}", f"{len(results)} configurations on {', '.join(map(_name, plan.datasets))}"]
+    names = ", ".join(Path(dataset).name for dataset in plan.datasets)
+    lines = [f"# {plan.file.stem}", f"{len(results)} configurations on {names}"]
     if reported is not None:
         on = f"{objective.metric} {reported.mean(objective.metric):.3f}"
-        lines.append(f"The best on {_name(str(plan.report_on))}, on which it was not chosen: {on}")
+        lines.append(f"The best on {Path(str(plan.report_on)).name}, on which it was not chosen: {on}")
     content = "\n\n".join([*lines, link_in(home, report), table(rows)])
     leave(content + "\n", artifact_key("sweep", plan.file.stem), "The best configurations")
-
-
-def _name(dataset: str) -> str:
-    return Path(dataset).name
 
 
 def crown(
@@ -94,28 +90,6 @@ REPORT_FILE = "report.html"
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class SweepOutcome:
-    """A finished sweep: results best first, how many trials were reused, and warnings.
-
-    `reported` is the winner on the set it was not chosen on, `bias` how much its lead is due to the choice, `calls` the
-    calls to language models by purpose. `incomplete` names trials that failed or of which models answered too little.
-    `links` are addresses of MLflow's pages by name.
-    """
-
-    plan: SweepPlan
-    results: Sequence[Result]
-    reported: Result | None
-    bias: Selection | None
-    trials: int
-    reused: int
-    warnings: Sequence[str]
-    files: Sequence[Path]
-    calls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    incomplete: Sequence[str] = ()
-    links: Mapping[str, str] = field(default_factory=dict)
-
-
 def sweep(
     plan: SweepPlan,
     out: Path,
@@ -127,48 +101,11 @@ def sweep(
 ) -> SweepOutcome:
     """Run what is not finished of a sweep, over the workers of `spread`, write its files to `out`, and track it."""
     from hopbench.eval.sweep.search import expected_trials
+    from hopbench.flows.settings.locks import refuse_run
 
     spread.check(prefect, plan.content.llm)
     home = Home.resolve()
     home.apply_environment()
-    benchmarks, embedders, models_named, notes = _checked_input(plan, home, out, champion)
-    home.prepare()
-    if spread.runner:
-        TaskPool(spread.runner, spread.workers, home).check_address()  # before a sweep is begun in MLflow
-    sweep_id = Identity(out / SWEEP).hold({**identity(plan, benchmarks), "batch": spread.batch})
-    progress = progress or NoProgress()
-    progress = RunProgress(progress) if prefect else progress
-    progress.expect(expected_trials(plan, max(len(benchmarks[name].questions) for name in plan.datasets)))
-    with ExitStack() as stack:
-        runtime = stack.enter_context(open_runtime(home)) if prefect else None
-        after = None if runtime is None else runtime.answering
-        metric = plan.content.objective.metric
-        tracker = stack.enter_context(Tracker.start(home, SWEEPS_EXPERIMENT, metric, after))
-        from hopbench.eval.trials.ledger import Ledger
-
-        ledger = stack.enter_context(Ledger.open(home.ledger))
-        publisher = SweepPublisher(tracker, plan, sweep_id, ledger.sweep_started(sweep_id), home)
-        stack.callback(publisher.close)
-        models = stack.enter_context(open_models(models_named, embedders[0], home))
-        session = _SweepSession(plan, home, out, ledger, publisher, progress, runtime, models, champion, spread)
-        swept = run_flow(
-            "sweep",
-            lambda steps: session.execute(benchmarks, steps),
-            runtime=runtime,
-            parameters={"file": plan.file.name, "out": out.name},
-        )
-        tracker.close()
-        links = tracker.links(publisher.best(swept.results))
-        swept = replace(swept, warnings=[*swept.warnings, *notes, *tracker.notes], links=links)
-    return swept
-
-
-def _checked_input(
-    plan: SweepPlan, home: Home, out: Path, champion: bool
-) -> tuple[Mapping[str, Benchmark], Sequence[Embedder], ModelOptions, Sequence[str]]:
-    """Load data sets and embedders and refuse whatever would fail later; the last are notes about the models."""
-    from hopbench.flows.settings.locks import refuse_run
-
     benchmarks = load_benchmarks(plan, home)
     if champion:
         check_champion(plan, benchmarks)
@@ -177,89 +114,97 @@ def _checked_input(
     models_named.check()
     notes = models_named.reach(home)
     refuse_run(out)
-    return benchmarks, embedders, models_named, notes
+    home.prepare()
+    if spread.runner:
+        check_runner(spread.runner)  # before a sweep is begun in MLflow
+    sweep_id = hold(out / SWEEP, {**identity(plan, benchmarks), "batch": spread.batch})
+    progress = progress or Progress()
+    progress.in_flow = prefect
+    progress.expect(expected_trials(plan, max(len(benchmarks[name].questions) for name in plan.datasets)))
+    with ExitStack() as stack:
+        runtime = stack.enter_context(PrefectRuntime(home)) if prefect else None
+        after, metric = None if runtime is None else runtime.answering, plan.content.objective.metric
+        tracker = stack.enter_context(Tracker.start(home, SWEEPS_EXPERIMENT, metric, after))
+        from hopbench.eval.trials.ledger import Ledger
 
-
-@dataclass
-class _SweepSession:
-    plan: SweepPlan
-    home: Home
-    out: Path
-    ledger: Ledger
-    publisher: SweepPublisher
-    progress: Progress
-    runtime: PrefectRuntime | None
-    models: Models
-    champion: bool
-    spread: WorkerOptions
-
-    def execute(self, benchmarks: Mapping[str, Benchmark], flow_steps: Steps) -> SweepOutcome:
-        from hopbench.eval.sweep.results import ranked
-        from hopbench.eval.sweep.search import search_of
-
-        steps = ProgressSteps(flow_steps, self.progress)
-        content = self.plan.content
-        identity = Identity(self.out / SWEEP)
-        graphs = TrialGraphs(self.plan, benchmarks, self.home, self.runtime, self.progress, identity, self.models)
-        graphs.batch = self.spread.batch
-        graphs.processes = self.spread.processes
-        trials = Trials(self.plan, graphs, self.ledger, self.publisher, self.progress, self.spread)
-        search = search_of(self.plan, max(len(benchmarks[name].questions) for name in self.plan.datasets))
-        by_candidate: dict[object, Result] = {}
-        while (turn := search.ask()).candidates:
-            results = trials.round(turn, self.plan.datasets, steps)
-            search.tell(results)
-            by_candidate |= {result.candidate.key: result for result in results}
-        results = ranked(list(by_candidate.values()), content.objective, content.constraints)
-        results = trials.finalists(results, self.plan.datasets, steps)
-        reported = None
-        if self.plan.report_on is not None:
-            reported = trials.reported(results[0].candidate, self.plan.report_on, steps)
-        if trials.reused:
-            _log.info("%d of %d trials were finished before", trials.reused, trials.done)
-        swept = self._outcome(results, reported, trials, [*graphs.warnings, *warnings_of_plan(self.plan, benchmarks)])
-        files = _written(swept, benchmarks, self.out)
-        if self.runtime is not None:
-            leave_best(self.plan, results, reported, self.out / REPORT_FILE, self.home)
-        self.publisher.finished(results, reported, swept.bias, files, swept.calls)
-        if self.champion and not swept.incomplete and reported is not None:
-            self._crown(reported)
-        return replace(swept, files=files)
-
-    def _crown(self, winner: Result) -> None:
-        """In MLflow, then in the ledger, and then for automations: nobody hears of a champion that is not there."""
-        tracker = self.publisher.tracker
-        self.publisher.crown(winner)
+        ledger = stack.enter_context(Ledger.open(home.ledger))
+        publisher = SweepPublisher(tracker, plan, sweep_id, ledger.sweep_started(sweep_id), home)
+        stack.callback(publisher.close)
+        models = stack.enter_context(open_models(models_named, embedders[0], home))
+        trials = Trials(plan, benchmarks, home, out / SWEEP, runtime, models, ledger, publisher, progress, spread)
+        body = partial(_swept, trials, out, champion)
+        shown = {"file": plan.file.name, "out": out.name}
+        swept = run_flow("sweep", body, runtime=runtime, parameters=shown, progress=progress)
         tracker.close()
-        run_ids = {trial: tracker.run_ids[key] for trial, key in self.publisher.keys.items() if key in tracker.run_ids}
-        metric, sweep_id = self.plan.content.objective.metric, self.publisher.sweep_id
-        crown(self.ledger, winner, run_ids, metric, sweep_id, announced=self.runtime is not None)
+        swept.links = tracker.links(publisher.best(swept.results))
+        swept.warnings += [*notes, *tracker.notes]
+    return swept
 
-    def _outcome(
-        self, results: Sequence[Result], reported: Result | None, trials: Trials, warnings: Sequence[str]
-    ) -> SweepOutcome:
-        """The finished sweep before its files are written, with selection bias and all warnings."""
-        from hopbench.eval.sweep.results import eligible, selection
 
-        content = self.plan.content
-        incomplete = incomplete_trials([*results, *([reported] if reported else [])])
-        return SweepOutcome(
-            self.plan,
-            results,
-            reported,
-            selection(eligible(results, content.constraints), content.objective.metric, content.seed),
-            trials.done,
-            trials.reused,
-            [
-                *warnings,
-                *_warnings_after(self.plan, results),
-                *plugin_warnings(space.start for space in self.plan.spaces),
-                *incomplete,
-            ],
-            (),
-            self.models.calls(),
-            incomplete,
-        )
+def _swept(trials: Trials, out: Path, champion: bool, steps: Steps) -> SweepOutcome:
+    """Search, report, write and publish."""
+    from hopbench.eval.sweep.results import ranked
+    from hopbench.eval.sweep.search import search_of
+
+    plan, content = trials.plan, trials.plan.content
+    search = search_of(plan, max(len(trials.benchmarks[name].questions) for name in plan.datasets))
+    by_candidate: dict[object, Result] = {}
+    while (turn := search.ask()).candidates:
+        found = trials.round(turn, plan.datasets, steps)
+        search.tell(found)
+        by_candidate |= {result.candidate.key: result for result in found}
+    results = ranked(list(by_candidate.values()), content.objective, content.constraints)
+    results = trials.finalists(results, plan.datasets, steps)
+    reported = None
+    if plan.report_on is not None:
+        reported = trials.reported(results[0].candidate, plan.report_on, steps)
+    if trials.reused:
+        _log.info("%d of %d trials were finished before", trials.reused, trials.done)
+    swept = _outcome(results, reported, trials)
+    swept.files = _written(swept, trials.benchmarks, out)
+    if trials.runtime is not None:
+        leave_best(plan, results, reported, out / REPORT_FILE, trials.home)
+    trials.publisher.finished(swept)
+    if champion and not swept.incomplete and reported is not None:
+        # In MLflow, then in the ledger, and then for automations: nobody hears of a champion that is not there.
+        publisher, tracker = trials.publisher, trials.publisher.tracker
+        publisher.crown(reported)
+        tracker.close()
+        run_ids = {trial: tracker.run_ids[key] for trial, key in publisher.keys.items() if key in tracker.run_ids}
+        announced = trials.runtime is not None
+        crown(trials.ledger, reported, run_ids, content.objective.metric, publisher.sweep_id, announced=announced)
+    return swept
+
+
+def _outcome(results: Sequence[Result], reported: Result | None, trials: Trials) -> SweepOutcome:
+    """The finished sweep before its files are written, with selection bias and all warnings."""
+    from hopbench.eval.sweep.results import eligible, selection, shortcomings
+
+    plan, content = trials.plan, trials.plan.content
+    incomplete = [
+        f"{result.candidate.title} on {cell.dataset}: {', '.join(shortages)}"
+        for result in [*results, *([reported] if reported else [])]
+        for cell, record in result.records.items()
+        if (shortages := shortcomings(record))
+    ]
+    warnings = [*trials.warnings, *warnings_of_plan(plan, trials.benchmarks)]
+    if broken := results[0].violated(content.constraints):
+        warnings.append(f"no configuration keeps the constraints; the best by the objective breaks {', '.join(broken)}")
+    if repeated := plan.configurations - len(results):
+        warnings.append(f"{repeated} of the configurations that the search suggested had been tried before")
+    warnings += [*plugin_warnings(space.start for space in plan.spaces), *incomplete]
+    bias = selection(eligible(results, content.constraints), content.objective.metric, content.seed)
+    return SweepOutcome(
+        plan,
+        results,
+        reported,
+        bias,
+        trials.done,
+        trials.reused,
+        warnings,
+        calls=trials.models.calls(),
+        incomplete=incomplete,
+    )
 
 
 def identity(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> dict[str, Any]:
@@ -275,15 +220,6 @@ def identity(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> dict[str, 
         "code": code_version(),
         **({"plugins": plugins} if (plugins := plugin_code(space.start for space in plan.spaces)) else {}),
     }
-
-
-def _warnings_after(plan: SweepPlan, results: Sequence[Result]) -> list[str]:
-    lines = []
-    if broken := results[0].violated(plan.content.constraints):
-        lines.append(f"no configuration keeps the constraints; the best by the objective breaks {', '.join(broken)}")
-    if repeated := plan.configurations - len(results):
-        lines.append(f"{repeated} of the configurations that the search suggested had been tried before")
-    return lines
 
 
 def _written(swept: SweepOutcome, benchmarks: Mapping[str, Benchmark], out: Path) -> list[Path]:

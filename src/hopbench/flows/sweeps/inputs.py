@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from math import ceil
@@ -17,17 +17,14 @@ from hopbench.eval.types import Benchmark, fitted_on
 from hopbench.flows.run.estimate import NOT_COUNTED, SUMMING
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.models import ModelOptions, Models
+from hopbench.flows.settings.models import ModelOptions
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     from hopbench.eval.answering.estimate import Line
-    from hopbench.eval.answering.reading import Reading
     from hopbench.eval.sweep.file import SweepFile
     from hopbench.eval.sweep.plan import SweepPlan
-    from hopbench.eval.sweep.results import Result
     from hopbench.eval.sweep.space import Build
-    from hopbench.eval.trials.ledger import Ledger
     from hopbench.flows.run.estimate import Estimate
     from hopbench.retrieval.embedding.base import Embedder
 
@@ -68,24 +65,6 @@ def model_options(content: SweepFile) -> ModelOptions:
     )
 
 
-def trial_reading(content: SweepFile, models: Models) -> Reading:
-    """The models that read a trial. The closed-book row is the same for all trials: only `run` has it."""
-    reader = models.reading.reader if content.answered else None
-    return replace(models.reading, reader=reader, finalists=None, closed_book=False)
-
-
-def incomplete_trials(results: Sequence[Result]) -> list[str]:
-    """The configurations of which too many questions failed, or were not answered or judged."""
-    from hopbench.eval.sweep.results import shortcomings
-
-    return [
-        f"{result.candidate.title} on {cell.dataset}: {', '.join(shortages)}"
-        for result in results
-        for cell, record in result.records.items()
-        if (shortages := shortcomings(record))
-    ]
-
-
 def estimate_models(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Estimate | None:
     """The most that a sweep's models can cost, with prices and times; None without models."""
     from hopbench.flows.run.estimate import priced
@@ -100,7 +79,13 @@ def estimate_models(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Est
 
 def model_lines(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> list[Line]:
     """The most that a sweep's models can cost: equal calls and equal contexts are paid once."""
-    from hopbench.eval.answering.estimate import answer_line, judge_lines, strategy_lines, typical_samples
+    from hopbench.eval.answering.estimate import (
+        answer_line,
+        extraction_line,
+        judge_lines,
+        strategy_lines,
+        typical_samples,
+    )
 
     content = plan.content
     lines: list[Line] = []
@@ -109,7 +94,8 @@ def model_lines(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> list[Li
         label, samples = benchmark.name, typical_samples(benchmark)
         asked = questions_read(plan, name, len(benchmark.questions))
         if content.llm is not None:
-            lines += _graph_lines(plan, benchmark)
+            if any(build.extractor == "llm" for build in plan.builds):
+                lines.append(replace(extraction_line(benchmark, 0), label=f"{label} graph"))
             whole = len(benchmark.questions)
             for kind in dict.fromkeys(space.start.name for space in plan.spaces):
                 lines += strategy_lines(f"{label} {kind}", kind, samples, whole)
@@ -127,18 +113,8 @@ def model_lines(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> list[Li
     return lines
 
 
-def _graph_lines(plan: SweepPlan, benchmark: Benchmark) -> list[Line]:
-    from hopbench.eval.answering.estimate import extraction_line
-
-    if all(build.extractor != "llm" for build in plan.builds):
-        return []
-    return [replace(extraction_line(benchmark, 0), label=f"{benchmark.name} graph")]
-
-
 def questions_read(plan: SweepPlan, dataset: str, questions: int) -> int:
     """How often a question of a data set is answered or judged: each configuration on the most it is asked."""
-    from math import ceil
-
     from hopbench.eval.sweep.search import rounds
 
     content = plan.content
@@ -199,7 +175,7 @@ def load_benchmarks(plan: SweepPlan, home: Home | None = None) -> dict[str, Benc
     return benchmarks
 
 
-def shares_questions(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Mapping[str, Any] | None:
+def _shares_questions(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Mapping[str, Any] | None:
     """What the set to report on has in common with those that choose the winner; None for nothing."""
     if plan.report_on is None:
         return None
@@ -219,21 +195,11 @@ def check_champion(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> None
             f"--champion: the winner is no champion of the sets that chose it ({named}): name another set under "
             f"report_on in {plan.file}, or leave --champion out"
         )
-    if shared := shares_questions(plan, benchmarks):
+    if shared := _shares_questions(plan, benchmarks):
         raise InputError(
             f"--champion: {shared['questions']} questions of {benchmarks[plan.report_on].name} are also in {named}, "
             "which choose the winner: name a set of other questions under report_on, or leave --champion out"
         )
-
-
-def _shared_questions(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> list[str]:
-    shared = shares_questions(plan, benchmarks)
-    if shared is None or plan.report_on is None:
-        return []
-    return [
-        f"report_on: {shared['questions']} questions of {benchmarks[plan.report_on].name} are also in "
-        f"{', '.join(shared['sets'])}, which choose the winner: its figure there says nothing about other questions"
-    ]
 
 
 def warnings_of_plan(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> list[str]:
@@ -251,7 +217,12 @@ def warnings_of_plan(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> li
     lines += [
         f"{benchmark.name}: {warning}" for benchmark in benchmarks.values() for warning in shown_warnings(benchmark)
     ]
-    lines += _shared_questions(plan, benchmarks)
+    shared = _shares_questions(plan, benchmarks)
+    if shared is not None and plan.report_on is not None:
+        lines.append(
+            f"report_on: {shared['questions']} questions of {benchmarks[plan.report_on].name} are also in "
+            f"{', '.join(shared['sets'])}, which choose the winner: its figure there says nothing about other questions"
+        )
     if len(content.all_seeds) > 1 and content.questions is None and content.halving is None:
         lines.append("seeds: their trials are equal, since all questions are asked: draw some of them with questions")
     lines += [line for space in plan.spaces for line in space.short_ranges()]
@@ -283,19 +254,29 @@ class SweepEstimate:
 
 
 def estimate_sweep(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> SweepEstimate:
-    """SweepEstimate a sweep from what the ledger knows of its strategies' pace, else from figures measured once."""
+    """Estimate a sweep from what the ledger knows of its strategies' pace, else from figures measured once."""
     from hopbench.eval.sweep.search import rounds
     from hopbench.eval.trials.ledger import Ledger
 
     home = Home.resolve()
     graphs = [(name, build) for name in plan.datasets for build in plan.builds]
     graphs += [(plan.report_on, build) for build in plan.builds[:1] if plan.report_on]  # the winner's, whichever it is
-    rebuilds = [(name, build) for name, build in graphs if not _is_built(plan, benchmarks[name], build, home)]
+    rebuilds = []
+    for name, build in graphs:
+        options = graph_options(plan, "", build)
+        place: Path | None = None
+        if plan.content.store != "neo4j" and home.graphs.is_dir():
+            place = getattr(options.open_store(options.graph_plan(benchmarks[name], home), home), "path", None)
+        if place is None or not place.exists():
+            rebuilds.append(name)
     questions = {name: len(benchmarks[name].questions) for name in plan.datasets}
     limited = {name: min(count, plan.content.questions or count) for name, count in questions.items()}
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger.open(home.ledger)) if home.ledger.is_file() else None
-        pace, known = _pace(plan, ledger)
+        names = [space.start.name for space in plan.spaces]
+        measured = [ledger.pace(name) if ledger else None for name in names]
+    usual = [QUESTION_SECONDS.get(name, OTHER_QUESTION_SECONDS) for name in names]
+    pace = sum(one if one is not None else other for one, other in zip(measured, usual, strict=True)) / len(names)
     configurations, trials, seconds = plan.configurations, 0, START_SECONDS
     for size in rounds(plan, max(questions.values())):
         each = len(plan.content.all_seeds) * plan.content.repeats * configurations
@@ -306,22 +287,5 @@ def estimate_sweep(plan: SweepPlan, benchmarks: Mapping[str, Benchmark]) -> Swee
     if plan.report_on:
         seconds += len(benchmarks[plan.report_on].questions) * plan.content.repeats * pace
     seconds += OPEN_SECONDS * len(graphs)
-    seconds += PASSAGE_BUILD_SECONDS * sum(len(benchmarks[name].passages) for name, _ in rebuilds)
-    return SweepEstimate(trials, len(graphs), len(rebuilds), seconds, known)
-
-
-def _is_built(plan: SweepPlan, benchmark: Benchmark, build: Build, home: Home) -> bool:
-    if plan.content.store == "neo4j" or not home.graphs.is_dir():
-        return False
-    options = graph_options(plan, "", build)
-    place: Path | None = getattr(options.open_store(options.graph_plan(benchmark, home), home), "path", None)
-    return place is not None and place.exists()
-
-
-def _pace(plan: SweepPlan, ledger: Ledger | None) -> tuple[float, bool]:
-    """Mean seconds per question over the entries, and whether all were measured on this machine."""
-    names = [space.start.name for space in plan.spaces]
-    measured = [ledger.pace(name) if ledger else None for name in names]
-    usual = [QUESTION_SECONDS.get(name, OTHER_QUESTION_SECONDS) for name in names]
-    paces = [one if one is not None else other for one, other in zip(measured, usual, strict=True)]
-    return sum(paces) / len(paces), None not in measured
+    seconds += PASSAGE_BUILD_SECONDS * sum(len(benchmarks[name].passages) for name in rebuilds)
+    return SweepEstimate(trials, len(graphs), len(rebuilds), seconds, None not in measured)

@@ -1,14 +1,4 @@
-"""Tracking: one MLflow run per trial under a parent, written by a process of its own.
-
-    with Tracker.start(home, "hopworld") as tracker:             # returns at once
-        tracker.log(RunPayload("run-1", "nightly", status="RUNNING"))
-        tracker.log(RunPayload("run-1/bm25", "bm25", parent_key="run-1", metrics={"recall@5": 0.7}))
-        tracker.log(RunPayload("run-1", "nightly", artifacts=(Artifact(report),)))
-    tracker.run_ids["run-1"]
-
-`hopbench.flows.tracking.writer`, the process that this starts, is the only one that writes there. It gets little of the
-processors while the main process times labels, then a whole one.
-"""
+"""Tracking: one MLflow run per trial under a parent, written by a process of its own."""
 
 from __future__ import annotations
 
@@ -16,20 +6,17 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Thread
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Any, Self, cast
 
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.payload import (
-    Artifact,
-    Dataset,
     RunPayload,
-    Scalar,
     Status,
     comparison_page,
     is_server,
@@ -42,6 +29,9 @@ from hopbench.retrieval.support.errors import IncompleteError, exhausted_by_mess
 
 SESSION = "/proc/{process}/autogroup"
 """Linux may share processors among sessions before it does within them; the writer has a session of its own."""
+MAX_REASONS = 5
+WAITING_SECONDS = 0.1
+CLOSING_SECONDS = 0.5
 
 
 def lower_priority(niceness: int) -> None:
@@ -50,23 +40,10 @@ def lower_priority(niceness: int) -> None:
     Where the system would not let it go back, this process keeps its share: on a busy machine the main process would
     wait for minutes.
     """
-    with suppress(AttributeError):  # Windows has none
-        if may_go_back():
-            os.nice(niceness)
+    if may_go_back():
+        os.nice(niceness)
     with suppress(OSError):
         Path(SESSION.format(process="self")).write_text(str(niceness), encoding="ascii")
-
-
-def restore_priority(process: int) -> None:
-    """Give a process that called `lower_priority` the share of this one, all of its threads."""
-    if not hasattr(os, "setpriority"):  # Windows has none
-        return
-    own = os.getpriority(os.PRIO_PROCESS, 0)
-    with suppress(OSError):  # it may have ended
-        Path(SESSION.format(process=process)).write_text(str(own), encoding="ascii")
-    with suppress(OSError):
-        for thread in Path(f"/proc/{process}/task").iterdir():
-            os.setpriority(os.PRIO_PROCESS, int(thread.name), own)
 
 
 def may_go_back() -> bool:
@@ -79,28 +56,23 @@ def may_go_back() -> bool:
             os.nice(-1)
             found.append(True)
 
-    if sys.platform == "linux":  # elsewhere all threads of a process have one priority
+    if sys.platform == "linux":  # elsewhere all threads of a process have one priority, and Windows has none
         trial = Thread(target=attempt)
         trial.start()
         trial.join()
     return bool(found)
 
 
-__all__ = [
-    "Artifact",
-    "Dataset",
-    "RunPayload",
-    "Scalar",
-    "Status",
-    "Tracker",
-    "TrackingError",
-    "tracking_uri",
-    "writers_lock",
-]
-
-MAX_REASONS = 5
-WAITING_SECONDS = 0.1
-CLOSING_SECONDS = 0.5
+def restore_priority(process: int) -> None:
+    """Give a process that called `lower_priority` the share of this one, all of its threads."""
+    if sys.platform != "linux":
+        return
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    with suppress(OSError):  # it may have ended
+        Path(SESSION.format(process=process)).write_text(str(own), encoding="ascii")
+    with suppress(OSError):
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            os.setpriority(os.PRIO_PROCESS, int(thread.name), own)
 
 
 class TrackingError(IncompleteError):
@@ -121,12 +93,7 @@ class Tracker:
     """Hands runs to the writer process in the order they are logged; `log` never waits for MLflow."""
 
     def __init__(
-        self,
-        uri: str,
-        process: subprocess.Popen[str],
-        log: Path,
-        metric: str | None = None,
-        after: Event | None = None,
+        self, uri: str, process: subprocess.Popen[str], log: Path, metric: str | None = None, after: Event | None = None
     ) -> None:
         self.uri = redact(uri, secrets())
         self._process = process
@@ -134,7 +101,7 @@ class Tracker:
         self._metric = metric
         self._after = after
         self._messages: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
-        self._run_ids: dict[str, str] = {}
+        self.run_ids: dict[str, str] = {}  # MLflow's run id by key, of what has been written so far
         self._reasons: dict[str, str] = {}
         self.notes: list[str] = []  # the writer's other notes; complete when closed
         self.experiment_id: str | None = None  # set as soon as the writer is ready
@@ -176,11 +143,6 @@ class Tracker:
         """The writer's process."""
         return self._process.pid
 
-    @property
-    def run_ids(self) -> Mapping[str, str]:
-        """MLflow's run id by key, of what has been written so far."""
-        return MappingProxyType(self._run_ids)
-
     def links(self, keys: Sequence[str]) -> dict[str, str]:
         """Addresses of MLflow's pages, once the tracker is closed: `runs` of the experiment, `compare` of these keys.
 
@@ -188,7 +150,7 @@ class Tracker:
         """
         if self.experiment_id is None or not is_server(self.uri):
             return {}
-        ids = [self._run_ids[key] for key in keys if key in self._run_ids]
+        ids = [self.run_ids[key] for key in keys if key in self.run_ids]
         found = {"runs": runs_page(self.uri, self.experiment_id, self._metric)}
         return found | ({"compare": comparison_page(self.uri, self.experiment_id, ids)} if len(ids) > 1 else {})
 
@@ -217,8 +179,17 @@ class Tracker:
         while self._courier.is_alive():  # from now on nothing is timed, and this process waits for the other
             restore_priority(self.pid)
             self._courier.join(CLOSING_SECONDS)
-        if self._reasons:
-            raise TrackingError(self._failure())
+        if not self._reasons:
+            return
+        results = [*map(exhausted_by_message, self._reasons.values()), full(self._log.parent)]
+        if (lacking := next(filter(None, results), None)) is not None:
+            raise TrackingError(f"runs were not written to MLflow at {self.uri}: {lacking}")
+        shown = "\n".join(f"  {reason}" for reason in list(dict.fromkeys(self._reasons.values()))[:MAX_REASONS])
+        raise TrackingError(
+            f"{len(self._reasons.keys() - {'end'})} runs were not written to MLflow at {self.uri}; all results on disk "
+            "are kept. Check MLFLOW_TRACKING_URI and run the same command again.\n"
+            f"{shown}\n  Details: {self._log}"
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -261,18 +232,7 @@ class Tracker:
         if answer["note"] is not None and answer["note"] not in self.notes:
             self.notes.append(answer["note"])
         if answer["error"] is None and answer["key"] is not None:
-            self._run_ids[answer["key"]] = answer["run_id"]
+            self.run_ids[answer["key"]] = answer["run_id"]
         elif message["op"] == "prepare":
             self.experiment_id = answer["run_id"]
         return cast("str | None", answer["error"])
-
-    def _failure(self) -> str:
-        results = [*map(exhausted_by_message, self._reasons.values()), full(self._log.parent)]
-        if (lacking := next(filter(None, results), None)) is not None:
-            return f"runs were not written to MLflow at {self.uri}: {lacking}"
-        keys = [key for key in self._reasons if key != "end"]
-        shown = "\n".join(f"  {reason}" for reason in list(dict.fromkeys(self._reasons.values()))[:MAX_REASONS])
-        return (
-            f"{len(keys)} runs were not written to MLflow at {self.uri}; all results on disk are kept. "
-            f"Check MLFLOW_TRACKING_URI and run the same command again.\n{shown}\n  Details: {self._log}"
-        )

@@ -1,7 +1,4 @@
-"""What is logged to MLflow and under which names: experiments, tags, parameters, pages, payloads and question tables.
-
-Payloads stay within MLflow's limits and carry no secrets. Pages are those of MLflow 3.
-"""
+"""What is logged to MLflow and under which names: experiments, tags, parameters, pages, payloads, tables."""
 
 from __future__ import annotations
 
@@ -31,18 +28,12 @@ MODELS_EXPERIMENT = "hopbench-models"
 MAX_RUN_NAME = 40
 """MLflow's pages cut longer names: two that begin alike look the same there."""
 ID_DIGITS = 6
-
-
-def experiment_of(benchmark: str) -> str:
-    """The experiment that holds the runs on a benchmark."""
-    return f"hopbench/{benchmark}"
+BUILD = "build."
 
 
 def run_name(name: str) -> str:
     """`name` in at most 40 characters: one that is cut ends in six characters of its digest."""
-    if len(name) <= MAX_RUN_NAME:
-        return name
-    return _ended(name, hashlib.sha256(name.encode()).hexdigest())
+    return name if len(name) <= MAX_RUN_NAME else _cut(name, hashlib.sha256(name.encode()).hexdigest())
 
 
 def trial_name(label: str, varied: Mapping[str, object], without: Sequence[str], trial_id: str) -> str:
@@ -51,31 +42,22 @@ def trial_name(label: str, varied: Mapping[str, object], without: Sequence[str],
     Parameters go by their initials where their names do not fit: `pagerank[restart=0.1, question_weight=0.5]` becomes
     `pagerank r=.1 qw=.5 4f2a1c`.
     """
-    base = label.partition("[")[0]
-    rest = [f"-{name}" for name in without]
-    full = " ".join(
-        [base, *(f"{name.removeprefix(BUILD)}={_short_name(value)}" for name, value in varied.items()), *rest]
+    names = [name.removeprefix(BUILD) for name in varied]
+    initials = ["".join(word[0] for word in re.split(r"[_.]", name) if word) for name in names]
+    texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in varied.values()]
+    values = [re.sub(r"^(-?)0\.", r"\1.", text) for text in texts]
+    full, short = (
+        " ".join(
+            [label.partition("[")[0], *map("=".join, zip(called, values, strict=True)), *(f"-{o}" for o in without)]
+        )
+        for called in (names, initials)
     )
-    if len(full) + 1 + ID_DIGITS > MAX_RUN_NAME:
-        full = " ".join([base, *(f"{_initials(name)}={_short_name(value)}" for name, value in varied.items()), *rest])
-    return _ended(full, trial_id)
+    return _cut(full if len(full) + 1 + ID_DIGITS <= MAX_RUN_NAME else short, trial_id)
 
 
-BUILD = "build."
-
-
-def _ended(text: str, digest: str) -> str:
+def _cut(text: str, digest: str) -> str:
     room = MAX_RUN_NAME - ID_DIGITS - 1
     return f"{text if len(text) <= room else text[: room - 1] + '…'} {digest[:ID_DIGITS]}"
-
-
-def _initials(name: str) -> str:
-    return "".join(word[0] for word in re.split(r"[_.]", name.removeprefix(BUILD)) if word)
-
-
-def _short_name(value: object) -> str:
-    text = f"{value:g}" if isinstance(value, float) else str(value)
-    return re.sub(r"^(-?)0\.", r"\1.", text)
 
 
 class Tag(StrEnum):
@@ -108,11 +90,6 @@ class Tag(StrEnum):
     SWEEP_ID = "sweep_id"
     TRIAL_ID = "trial_id"
     WITHOUT = "without"
-
-
-def target_tag(metric: str) -> str:
-    """The tag with the limit and the value of a targeted metric."""
-    return f"target.{metric}"
 
 
 class Param(StrEnum):
@@ -165,24 +142,6 @@ _MIN_SECRET = 6  # shorter values ("none", "x") would blank out innocent text
 
 
 @dataclass(frozen=True, slots=True)
-class Dataset:
-    """The benchmark a run was scored on; `profile` holds its counts, `folder` is where it was read from."""
-
-    name: str
-    digest: str
-    profile: Mapping[str, int] = field(default_factory=dict)
-    folder: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Artifact:
-    """A file to store with a run, under `folder` there."""
-
-    path: Path
-    folder: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class RunPayload:
     """One MLflow run. `key` identifies it: logging a key again updates its run.
 
@@ -190,7 +149,7 @@ class RunPayload:
     the run may be written again, since they are part of each metric's identity. Status RUNNING stays open until the
     key is logged again or the tracker ends. With `once`, a finished run of that key is left unchanged. The description
     gets a link to MLflow's comparison of the runs whose keys are `compared`. The questions in the file `judged` become
-    traces (`hopbench.flows.tracking.traces`).
+    traces (`hopbench.flows.tracking.traces`). `dataset` is what `mlflow_dataset` makes, `artifacts` are files.
     """
 
     key: str
@@ -199,8 +158,8 @@ class RunPayload:
     params: Mapping[str, Scalar] = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
-    dataset: Dataset | None = None
-    artifacts: tuple[Artifact, ...] = ()
+    dataset: Mapping[str, str] | None = None
+    artifacts: tuple[Path, ...] = ()
     status: Status = "FINISHED"
     started_at: float | None = None
     ended_at: float | None = None
@@ -248,11 +207,11 @@ def to_message(run: RunPayload) -> dict[str, Any]:
         "params": _texts("parameter", run.params, MAX_PARAM, hidden),
         "metrics": finite,
         "tags": _texts("tag", tags, MAX_TAG, hidden),
-        "dataset": None if run.dataset is None else _dataset(run.dataset),
-        "artifacts": [[str(artifact.path.absolute()), artifact.folder] for artifact in run.artifacts],
+        "dataset": run.dataset,
+        "artifacts": [str(file.absolute()) for file in run.artifacts],
         "status": run.status,
-        "started_ms": _milliseconds(run.started_at),
-        "ended_ms": _milliseconds(run.ended_at),
+        "started_ms": None if run.started_at is None else round(run.started_at * 1000),
+        "ended_ms": None if run.ended_at is None else round(run.ended_at * 1000),
         "once": run.once,
         "compared": list(run.compared),
         "judged": None if run.judged is None else str(run.judged.absolute()),
@@ -260,9 +219,10 @@ def to_message(run: RunPayload) -> dict[str, Any]:
 
 
 def _texts(kind: str, values: Mapping[str, Scalar], limit: int, hidden: tuple[str, ...]) -> dict[str, str]:
-    kept = {name: value for name, value in values.items() if not _SECRET_NAME.search(name)}
-    texts = {name: redact(str(value), hidden) for name, value in _renamed(kind, kept).items()}
-    return {name: text if len(text) <= limit else text[: limit - 1] + "…" for name, text in texts.items()}
+    shown = {name: redact(str(value), hidden) for name, value in values.items() if not _SECRET_NAME.search(name)}
+    return {
+        name: text if len(text) <= limit else text[: limit - 1] + "…" for name, text in _renamed(kind, shown).items()
+    }
 
 
 def _renamed(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -275,21 +235,16 @@ def _renamed(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return renamed
 
 
-def _dataset(dataset: Dataset) -> dict[str, Any]:
-    local = dataset.folder is not None
-    source = {"uri": str(dataset.folder)} if local else {"name": dataset.name}
+def mlflow_dataset(name: str, digest: str, counts: Mapping[str, int], folder: Path | None = None) -> dict[str, str]:
+    """The benchmark a run was scored on, as MLflow's data set of a run; `folder` is where it was read from."""
     return {
-        "name": dataset.name,
-        "digest": dataset.digest[:MAX_DATASET_DIGEST],
-        "source_type": "local" if local else "hopbench",  # the first is one that MLflow opens
-        "source": json.dumps(source),
+        "name": name,
+        "digest": digest[:MAX_DATASET_DIGEST],
+        "source_type": "hopbench" if folder is None else "local",  # the latter is one that MLflow opens
+        "source": json.dumps({"name": name} if folder is None else {"uri": str(folder)}),
         "schema": json.dumps({"mlflow_colspec": QUESTION_COLUMNS}),
-        "profile": json.dumps(dict(dataset.profile)),
+        "profile": json.dumps(dict(counts)),
     }
-
-
-def _milliseconds(seconds: float | None) -> int | None:
-    return None if seconds is None else round(seconds * 1000)
 
 
 VIEW_TAG = "mlflow.sharedViewState."
@@ -309,22 +264,20 @@ def is_server(uri: str) -> bool:
 
 
 def runs_page(server: str, experiment: str, metric: str | None) -> str:
-    """The runs of an experiment by `metric`, best first; without one, as MLflow shows them."""
+    """The runs of an experiment by `metric`, best first; without one, as MLflow shows them.
+
+    Without a server the link is for MLflow's own pages.
+    """
     view = f"&viewStateShareKey={view_id(metric)}" if metric else ""
     # Without its workflow type, MLflow 3 opens the page of language models' traces.
-    return f"{_root(server)}#/experiments/{experiment}/runs?workflowType=machine_learning{view}"
+    return f"{server and server.rstrip('/') + '/'}#/experiments/{experiment}/runs?workflowType=machine_learning{view}"
 
 
 def comparison_page(server: str, experiment: str, run_ids: Sequence[str]) -> str:
-    """MLflow's comparison of the runs with these ids, at most the first hundred."""
+    """MLflow's comparison of the runs with these ids, at most the first hundred (see `runs_page`)."""
     asked = [json.dumps(list(ids), separators=(",", ":")) for ids in (run_ids[:MAX_COMPARED], [experiment])]
     runs, experiments = (quote(text, safe="[],") for text in asked)
-    return f"{_root(server)}#/compare-runs?runs={runs}&experiments={experiments}"
-
-
-def _root(server: str) -> str:
-    """The page itself where no server is named: for links on MLflow's own pages."""
-    return f"{server.rstrip('/')}/" if server else ""
+    return f"{server and server.rstrip('/') + '/'}#/compare-runs?runs={runs}&experiments={experiments}"
 
 
 TABLE = "questions.json"
@@ -335,14 +288,15 @@ TABLE_TAG: Mapping[str, str] = {Tag.TABLES: json.dumps([{"path": TABLE, "type": 
 def write_table(folder: Path, rows: pd.DataFrame, questions: Sequence[BenchmarkQuestion]) -> Path:
     """Write the scores of a label, indexed by question id, into `folder` as a table of MLflow; returns the file."""
     scores = rows.drop(columns="ranked_ids", errors="ignore")
-    texts = {question.id: (question.text, question.type, question.answer) for question in questions}
-    plain = scores.astype(object).where(scores.notna(), None).values.tolist()
+    known = {question.id: question for question in questions}
+    values = scores.astype(object).where(scores.notna(), None).values.tolist()
     # MLflow groups by the first column, and compares the second one until told otherwise.
-    columns = ["question", *scores.columns, "question_id", "type", "answer"]
-    data = []
-    for name, values in zip(scores.index, plain, strict=True):
-        text, kind, answer = texts[name]
-        data.append([text, *values, name, kind, answer])
-    table = {"columns": columns, "data": data}
+    table = {
+        "columns": ["question", *scores.columns, "question_id", "type", "answer"],
+        "data": [
+            [known[name].text, *row, name, known[name].type, known[name].answer]
+            for name, row in zip(scores.index, values, strict=True)
+        ],
+    }
     write_atomically(folder / TABLE, json.dumps(table, ensure_ascii=False).encode())
     return folder / TABLE

@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -125,32 +125,30 @@ class TrackingReader:
 
         Raises InputError where they are no longer stored.
         """
-        if run.id not in self._folders:
-            self._folders[run.id] = self._fetched(run)
-        return self._folders[run.id]
-
-    def _fetched(self, run: TrackedRun) -> Path:
+        if run.id in self._folders:
+            return self._folders[run.id]
         stored = {file.path for file in self.client.list_artifacts(run.id)}
         if not {"results.json", "questions.parquet"} <= stored:
             gone = run.tags.get(Tag.ARTIFACTS)
             why = f"its files were {gone}" if gone else "it is no finished run of HopBench, or its files are gone"
             raise InputError(f"run {run.id} ({run.name}) cannot be compared question by question: {why}")
         uri = urlsplit(str(self.client.get_run(run.id).info.artifact_uri))
-        if uri.scheme in ("", "file"):
-            return Path(url2pathname(uri.path))
-        target = self.home.scratch / "compared" / run.id
-        target.mkdir(parents=True, exist_ok=True)
-        for name in FILES:
-            if name in stored:
-                self.client.download_artifacts(run.id, name, str(target))
-        return target
+        folder = Path(url2pathname(uri.path))
+        if uri.scheme not in ("", "file"):
+            folder = self.home.scratch / "compared" / run.id
+            folder.mkdir(parents=True, exist_ok=True)
+            for name in FILES:
+                if name in stored:
+                    self.client.download_artifacts(run.id, name, str(folder))
+        self._folders[run.id] = folder
+        return folder
 
 
 def _plain(run: Any) -> TrackedRun:
-    tags = dict(run.data.tags)
-    parent, started = tags.get(Tag.PARENT, ""), (run.info.start_time or 0) / 1000
+    tags, about = dict(run.data.tags), run.info
     label = str(run.data.params.get(Param.LABEL, ""))
-    return TrackedRun(run.info.run_id, str(run.info.run_name), parent, tags, started, label)
+    started = (about.start_time or 0) / 1000
+    return TrackedRun(about.run_id, str(about.run_name), tags.get(Tag.PARENT, ""), tags, started, label)
 
 
 START_SECONDS = 120
@@ -160,25 +158,21 @@ STOP_SECONDS = 10
 def experiment_pages(home: Home, server: str) -> dict[str, str]:
     """The page of each experiment's runs on `server`, by name, the one with the newest run first.
 
-    An experiment of an older HopBench gets its view here. Raises InputError where nothing was tracked yet.
+    An experiment without a view gets one here. Raises InputError where nothing was tracked yet.
     """
     from hopbench.eval.metrics import PRIMARY
 
     client, uri = TrackingReader(home).client, tracking_uri(home)
-    found = {}
+    found = []
     for experiment in client.search_experiments(filter_string="name LIKE 'hopbench/%'"):
-        if experiment.name != MODELS_EXPERIMENT:
-            metric = experiment.tags.get(PRIMARY_TAG) or PRIMARY
-            number = experiment_id(client, experiment.name, uri, home.mlartifacts.as_uri(), metric)
-            found[experiment.name] = _newest(client, number), runs_page(server, number, metric)
+        metric = experiment.tags.get(PRIMARY_TAG) or PRIMARY
+        number = experiment_id(client, experiment.name, uri, home.mlartifacts.as_uri(), metric)
+        runs = client.search_runs([number], max_results=1, order_by=["attributes.start_time DESC"])
+        newest = (runs[0].info.start_time or 0) if runs else 0
+        found.append((newest, experiment.name, runs_page(server, number, metric)))
     if not found:
         raise InputError(f"no run was tracked at {redact(uri, secrets())} yet: hopbench run, nightly or sweep does")
-    return {name: found[name][1] for name in sorted(found, key=lambda name: -found[name][0])}
-
-
-def _newest(client: MlflowClient, experiment: str) -> int:
-    runs = client.search_runs([experiment], max_results=1, order_by=["attributes.start_time DESC"])
-    return (runs[0].info.start_time or 0) if runs else 0
+    return {name: page for _, name, page in sorted(found, key=lambda one: -one[0])}
 
 
 @contextmanager
@@ -204,36 +198,32 @@ def mlflow_server(home: Home, port: int) -> Iterator[str]:
             start_new_session=True,  # it has processes of its own, which end together
         )
         try:
-            address = f"http://127.0.0.1:{port}"
-            _wait(server, address, str(log))
+            address, deadline = f"http://127.0.0.1:{port}", time.monotonic() + START_SECONDS
+            while not _answers(address):
+                if server.poll() is not None or time.monotonic() > deadline:
+                    code = server.poll()
+                    raise IncompleteError(
+                        f"MLflow's server did not start (exit code {code}): {log} says why; try again"
+                    )
+                time.sleep(0.1)
             yield address
         finally:
-            _stop(server)
+            for way in (signal.SIGTERM, signal.SIGKILL):
+                if server.poll() is None:
+                    os.killpg(server.pid, way)
+                    with suppress(subprocess.TimeoutExpired):
+                        server.wait(STOP_SECONDS)
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}/health", timeout=5):
+            return True
+    except (urllib.error.URLError, OSError):
+        return False
 
 
 def command(home: Home, port: int) -> list[str]:
     """The command of MLflow's server; its store is named in the environment."""
     place = ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
     return [sys.executable, "-m", "mlflow", "server", "--default-artifact-root", home.mlartifacts.as_uri(), *place]
-
-
-def _wait(server: subprocess.Popen[bytes], address: str, log: str) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while server.poll() is None and time.monotonic() < deadline:
-        try:
-            with urllib.request.urlopen(f"{address}/health", timeout=5):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.1)
-    raise IncompleteError(f"MLflow's server did not start (exit code {server.poll()}): {log} says why; try again")
-
-
-def _stop(server: subprocess.Popen[bytes]) -> None:
-    for way in (signal.SIGTERM, signal.SIGKILL):
-        if server.poll() is not None:
-            return
-        os.killpg(server.pid, way)
-        try:
-            server.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            continue

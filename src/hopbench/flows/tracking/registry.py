@@ -1,11 +1,4 @@
-"""Experiments in MLflow with their views of runs, and exported retrievers in its model registry.
-
-The columns of MLflow's runs page are fixed (source, model, data set) unless a saved view of the experiment names
-others. A view is an experiment's tag, and its link opens the page with it: see `hopbench.flows.tracking.payload`.
-
-Stores that cannot be used are refused first: a closed server, or a database with another MLflow's schema. MLflow itself
-refuses an older schema, or, where it lacks a whole table, upgrades it without warning or backup.
-"""
+"""Experiments in MLflow with their views of runs, and exported retrievers in its model registry."""
 
 from __future__ import annotations
 
@@ -18,7 +11,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,23 +62,16 @@ def experiment_id(client: MlflowClient, name: str, uri: str, artifacts: str, met
         )
     else:
         made, known = str(found.experiment_id), dict(found.tags)
-    for tag, value in _tags(name, made, metric).items():
+    tags: dict[str, Callable[[], str]] = {KIND: lambda: MODEL_TRAINING}  # a value is computed only where it is missing
+    if metric is not None:
+        link = runs_page("", made, metric)
+        tags[PRIMARY_TAG] = lambda: mlflow_name(metric)
+        tags[NOTE] = lambda: f"HopBench's runs of {name}. [The runs by {metric}, best first]({link})"
+        tags[f"{VIEW_TAG}{view_id(metric)}"] = lambda: saved_view(metric)
+    for tag, value in tags.items():
         if tag not in known:
             client.set_experiment_tag(made, tag, value())
     return made
-
-
-def _tags(name: str, experiment: str, metric: str | None) -> dict[str, Callable[[], str]]:
-    """The tags of an experiment; a value is computed only where it is missing."""
-    kind = {KIND: lambda: MODEL_TRAINING}
-    if metric is None:
-        return kind
-    link = runs_page("", experiment, metric)
-    return kind | {
-        PRIMARY_TAG: lambda: mlflow_name(metric),
-        NOTE: lambda: f"HopBench's runs of {name}. [The runs by {metric}, best first]({link})",
-        f"{VIEW_TAG}{view_id(metric)}": lambda: saved_view(metric),
-    }
 
 
 def saved_view(metric: str) -> str:
@@ -122,13 +107,21 @@ def refuse_other_schema(uri: str) -> None:
     scheme, _, path = uri.partition(":///")
     if urlsplit(uri).scheme.partition("+")[0] not in DATABASES or (scheme == "sqlite" and not Path(path).exists()):
         return
-    current = _revision(uri)
-    newest, known = _revisions(current)
+    import mlflow
+    from alembic.migration import MigrationContext
+    from alembic.script import ScriptDirectory
+    from sqlalchemy import create_engine
+    from sqlalchemy.pool import NullPool
+
+    with create_engine(uri, poolclass=NullPool).connect() as connection:
+        current = MigrationContext.configure(connection).get_current_revision()
+    script = ScriptDirectory(str(Path(mlflow.__file__).parent / "store" / "db_migrations"))
+    newest = str(script.get_current_head())
     if current in (None, newest):
         return
     shown = redact(uri, secrets())
     schemas = f"its schema is {str(current)[:DIGITS]}, that of MLflow {version('mlflow')} is {newest[:DIGITS]}"
-    if not known:
+    if all(revision.revision != current for revision in script.walk_revisions()):
         raise InputError(
             f"MLflow's database at {shown} was written by a newer MLflow: {schemas}. Update HopBench, or name another "
             "database with MLFLOW_TRACKING_URI"
@@ -147,41 +140,8 @@ def refuse_closed(uri: str) -> None:
         raise InputError(f"nothing answers at MLFLOW_TRACKING_URI ({shown}): {reason}. Start the server or correct it")
 
 
-def _revision(uri: str) -> str | None:
-    """Return the revision of the schema at `uri`, or None where there is none yet."""
-    from alembic.migration import MigrationContext
-    from sqlalchemy import create_engine
-    from sqlalchemy.pool import NullPool
-
-    with create_engine(uri, poolclass=NullPool).connect() as connection:
-        return MigrationContext.configure(connection).get_current_revision()
-
-
-def _revisions(current: str | None) -> tuple[str, bool]:
-    """Return the newest revision that the installed MLflow knows, and whether it knows `current`."""
-    import mlflow
-    from alembic.script import ScriptDirectory
-
-    script = ScriptDirectory(str(Path(mlflow.__file__).parent / "store" / "db_migrations"))
-    return str(script.get_current_head()), any(revision.revision == current for revision in script.walk_revisions())
-
-
 ALIAS = "champion"
 PROGRESS_BAR = "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR"
-
-
-@dataclass(frozen=True)
-class Registered:
-    """A version of a registered model."""
-
-    name: str
-    version: str
-    alias: str
-
-    @property
-    def uri(self) -> str:
-        """How MLflow loads it: `models:/hopbench-NAME@champion`."""
-        return f"models:/{self.name}@{self.alias}"
 
 
 def model_name(dataset: str) -> str:
@@ -189,8 +149,8 @@ def model_name(dataset: str) -> str:
     return "hopbench-" + re.sub(r"[^\w.-]+", "-", dataset)
 
 
-def register(home: Home, bundle: Path, dataset: str, label: str, question: str, alias: str = ALIAS) -> Registered:
-    """Log an exported retriever as a pyfunc model with signature and example, and give the new version the alias.
+def register(home: Home, bundle: Path, dataset: str, label: str, question: str) -> tuple[str, str]:
+    """Log an exported retriever as a pyfunc model and make the new version the champion; returns its URI and number.
 
     `question` is the example. The store is the one that MLFLOW_TRACKING_URI names, else the home's own.
     """
@@ -221,18 +181,17 @@ def register(home: Home, bundle: Path, dataset: str, label: str, question: str, 
             registered_model_name=name,
         )
     number = str(logged.registered_model_version)
-    client.set_registered_model_alias(name, alias, number)
+    client.set_registered_model_alias(name, ALIAS, number)
     client.set_model_version_tag(name, number, "label", label)
-    return Registered(name, number, alias)
+    return f"models:/{name}@{ALIAS}", number
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
     """MLflow without its progress bars, its notes on standard error, and its advice on type hints."""
-    logger = logging.getLogger("mlflow")
+    logger, before = logging.getLogger("mlflow"), os.environ.get(PROGRESS_BAR)
     level = logger.level
     logger.setLevel(logging.ERROR)
-    before = os.environ.get(PROGRESS_BAR)
     os.environ[PROGRESS_BAR] = "false"
     try:
         with warnings.catch_warnings(), redirect_stderr(io.StringIO()), redirect_stdout(io.StringIO()):
@@ -251,15 +210,8 @@ def _signature() -> ModelSignature:
     from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema
     from mlflow.types.schema import Array, Object, Property
 
-    passage = Object(
-        [
-            Property("rank", DataType.long),
-            Property("id", DataType.string),
-            Property("title", DataType.string),
-            Property("text", DataType.string),
-            Property("score", DataType.double),
-        ]
-    )
+    texts = [Property(name, DataType.string) for name in ("id", "title", "text")]
+    passage = Object([Property("rank", DataType.long), *texts, Property("score", DataType.double)])
     return ModelSignature(
         inputs=Schema([ColSpec(DataType.string, "question")]),
         outputs=Schema([ColSpec(Array(passage), "passages")]),

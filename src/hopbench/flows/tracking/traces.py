@@ -1,11 +1,8 @@
-"""Judged questions as MLflow's traces: retrieval and answer as spans, the judge's scores as assessments.
-
-A trace belongs to the run of its label (its tab *Traces*). Its id comes from the run and the question: writing a run
-again changes nothing.
-"""
+"""Judged questions as MLflow's traces: retrieval and answer as spans, the judge's scores as assessments."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
@@ -22,10 +19,7 @@ MILLISECOND = 1_000_000  # in nanoseconds
 
 
 def log_traces(uri: str, experiment: str, run_id: str, file: Path, at_ms: int) -> None:
-    """Log the questions in `file`, a line of JSON each, as traces of a run that began at `at_ms`.
-
-    Questions that have a trace already are left alone.
-    """
+    """Log the questions in `file`, a line of JSON each, as traces of a run that began at `at_ms`."""
     from mlflow.tracing.client import TracingClient
 
     client = TracingClient(uri)
@@ -87,62 +81,48 @@ def _assessments(question: Mapping[str, Any], trace_id: str) -> Iterator[Assessm
 
 
 def _spans(question: Mapping[str, Any], number: str, at_ms: int) -> list[Span]:
-    """The question with its retrieval and, where a reader answered, the answer."""
-    root = _hex(f"{number}/question", 16)
-    asked = {"question": question["question"]}
-    passages = [
-        {
-            "page_content": passage["text"],
-            "id": passage["id"],
-            "metadata": {"doc_uri": passage["id"], "title": passage["title"]},
-        }
-        for passage in question["passages"]
-    ]
-    failure, answered = question["failure"], question["reader"] is not None
-    made = [
-        _span("question", "CHAIN", number, root, None, at_ms, asked, question["answer"], failure),
-        _span("retrieve", "RETRIEVER", number, _hex(f"{number}/retrieve", 16), root, at_ms, asked, passages, None),
-    ]
-    if answered:
-        heard = {**asked, "context": [passage["id"] for passage in question["passages"]], "model": question["reader"]}
-        answer = _hex(f"{number}/answer", 16)
-        made.append(_span("answer", "LLM", number, answer, root, at_ms, heard, question["answer"], failure))
-    return made
+    """The question with its retrieval and, where a reader answered, the answer.
 
-
-def _span(
-    name: str,
-    kind: str,
-    number: str,
-    span: str,
-    parent: str | None,
-    at_ms: int,
-    inputs: object,
-    outputs: object,
-    failure: str | None,
-) -> Span:
-    """A span in MLflow's own form; its times are those of the run, since single calls were not timed."""
+    In MLflow's own form; times are those of the run, since single calls were not timed.
+    """
     from mlflow.entities import Span
 
-    attributes: dict[str, object] = {
-        "mlflow.traceRequestId": f"tr-{number}",
-        "mlflow.spanType": kind,
-        "mlflow.spanInputs": inputs,
-        "mlflow.spanOutputs": outputs,
-    }
-    return Span.from_dict(
-        {
-            "trace_id": _base64(number),
-            "span_id": _base64(span),
-            "parent_span_id": _base64(parent) if parent else "",
-            "name": name,
-            "start_time_unix_nano": at_ms * MILLISECOND,
-            "end_time_unix_nano": at_ms * MILLISECOND,
-            "status": {"code": "STATUS_CODE_ERROR" if failure else "STATUS_CODE_OK", "message": failure or ""},
-            "attributes": {key: json.dumps(value, ensure_ascii=False) for key, value in attributes.items()},
-            "events": [],
+    root, failure = _hex(f"{number}/question", 16), question["failure"]
+    asked = {"question": question["question"]}
+
+    def span(name: str, kind: str, inputs: object, outputs: object, failure: str | None) -> Span:
+        attributes: dict[str, object] = {
+            "mlflow.traceRequestId": f"tr-{number}",
+            "mlflow.spanType": kind,
+            "mlflow.spanInputs": inputs,
+            "mlflow.spanOutputs": outputs,
         }
-    )
+        return Span.from_dict(
+            {
+                "trace_id": _base64(number),
+                "span_id": _base64(_hex(f"{number}/{name}", 16)),
+                "parent_span_id": "" if name == "question" else _base64(root),
+                "name": name,
+                "start_time_unix_nano": at_ms * MILLISECOND,
+                "end_time_unix_nano": at_ms * MILLISECOND,
+                "status": {"code": "STATUS_CODE_ERROR" if failure else "STATUS_CODE_OK", "message": failure or ""},
+                "attributes": {key: json.dumps(value, ensure_ascii=False) for key, value in attributes.items()},
+                "events": [],
+            }
+        )
+
+    passages = [
+        {"page_content": one["text"], "id": one["id"], "metadata": {"doc_uri": one["id"], "title": one["title"]}}
+        for one in question["passages"]
+    ]
+    made = [
+        span("question", "CHAIN", asked, question["answer"], failure),
+        span("retrieve", "RETRIEVER", asked, passages, None),
+    ]
+    if question["reader"] is not None:
+        heard = {**asked, "context": [one["id"] for one in question["passages"]], "model": question["reader"]}
+        made.append(span("answer", "LLM", heard, question["answer"], failure))
+    return made
 
 
 def _hex(text: str, digits: int) -> str:
@@ -150,6 +130,4 @@ def _hex(text: str, digits: int) -> str:
 
 
 def _base64(digits: str) -> str:
-    import base64
-
     return base64.b64encode(bytes.fromhex(digits)).decode()

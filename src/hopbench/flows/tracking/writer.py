@@ -34,20 +34,6 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 
-def store_file(client: MlflowClient, run_id: str, place: str, ours: Path, path: Path, folder: str) -> None:
-    """Store a file with a run, under `folder` there.
-
-    `place` is the run's artifact URI. In our own folder `ours` the file is copied, as MLflow's client does after it has
-    asked the database for the run and its data sets.
-    """
-    local = folder_in(place, ours)
-    if local is None:
-        client.log_artifact(run_id, str(path), folder or None)
-        return
-    (local / folder).mkdir(parents=True, exist_ok=True)
-    shutil.copy2(path, local / folder)
-
-
 def folder_in(place: str, ours: Path) -> Path | None:
     """The folder that an artifact URI names, where that is within `ours`."""
     parts = urlsplit(place)
@@ -63,36 +49,7 @@ def refuse_secrets(path: Path, hidden: tuple[str, ...]) -> None:
         raise ValueError(f"{path.name} contains the value of a secret environment variable; it was not stored")
 
 
-PARAMS_PER_BATCH = 100
-METRICS_PER_BATCH = 800  # with parameters and tags at most 1,000 in a batch
-
-
-def log_values(client: MlflowClient, run_id: str, message: dict[str, Any], comparison: str) -> None:
-    """Log metrics, parameters and tags of a message of `to_message`; its description ends with `comparison`."""
-    from mlflow.entities import Metric, Param, RunTag
-
-    stamp = message["ended_ms"] or round(time.time() * 1000)
-    metrics = [Metric(name, value, stamp, 0) for name, value in message["metrics"].items()]
-    params = [Param(name, value) for name, value in message["params"].items()]
-    texts = message["tags"]
-    if comparison:
-        texts = {**texts, Tag.NOTE: texts.get(Tag.NOTE, "")[: MAX_TAG - len(comparison)] + comparison}
-    tags = [RunTag(name, value) for name, value in texts.items()]
-    while metrics or params or tags:
-        first, metrics = metrics[:METRICS_PER_BATCH], metrics[METRICS_PER_BATCH:]
-        some, params = params[:PARAMS_PER_BATCH], params[PARAMS_PER_BATCH:]
-        few, tags = tags[:PARAMS_PER_BATCH], tags[PARAMS_PER_BATCH:]
-        client.log_batch(run_id, metrics=first, params=some, tags=few)
-
-
-def log_dataset(client: MlflowClient, run_id: str, dataset: dict[str, Any]) -> None:
-    """Log the benchmark as the dataset that a run was evaluated on."""
-    from mlflow.entities import Dataset, DatasetInput, InputTag
-
-    parts = (dataset[part] for part in ("name", "digest", "source_type", "source", "schema", "profile"))
-    client.log_inputs(run_id, [DatasetInput(Dataset(*parts), [InputTag("mlflow.data.context", "evaluation")])])
-
-
+VALUES_PER_BATCH = {"metrics": 800, "params": 100, "tags": 100}  # at most 1,000 in a batch
 NICENESS = 10  # a tenth of a processor that another process wants as well
 
 
@@ -152,33 +109,31 @@ class Writer:
 
     def write(self, message: dict[str, Any]) -> str:
         """Create or update one run; returns its MLflow id."""
+        parent, key = message["parent_key"], message["key"]
+        # There is none yet where its parent was created here, and the key begins with it.
+        new = parent in self._made and key not in self._run_ids and key.startswith(f"{parent}/")
         with exclusive(self._lock):
-            known = None if self._is_new(message) else self._find(message["key"])
+            known = None if new else self._find(key)
             if known is not None and message["once"] and self.client.get_run(known).info.status == "FINISHED":
                 return known
             if Tag.CHAMPION in message["tags"]:
                 self._dethrone(message["tags"][Tag.CHAMPION])
             run_id = known or self._create(message)
-        self._run_ids[message["key"]] = run_id
+        self._run_ids[key] = run_id
         self._open.add(run_id)
-        # A new run was created with its tags: each kind of value is a transaction.
-        tags = message["tags"] if known is not None or message["compared"] else {}
-        log_values(self.client, run_id, {**message, "tags": tags}, self._comparison(message["compared"]))
-        if message["dataset"] is not None:
-            log_dataset(self.client, run_id, message["dataset"])
-        for path, folder in message["artifacts"]:
-            self._store(run_id, Path(path), folder)
+        self._log_values(run_id, message, known is not None)
+        for path in message["artifacts"]:
+            self._store(run_id, Path(path))
         if message["judged"] is not None:
-            self._log_traces(run_id, Path(message["judged"]), message["started_ms"] or message["ended_ms"])
+            from hopbench.flows.tracking.traces import log_traces
+
+            file, at_ms = Path(message["judged"]), message["started_ms"] or message["ended_ms"]
+            refuse_secrets(file, self._hidden)
+            log_traces(self._uri, self.experiment_id, run_id, file, at_ms or round(time.time() * 1000))
         if message["status"] != "RUNNING":
             self.client.set_terminated(run_id, message["status"], message["ended_ms"])
             self._open.discard(run_id)
         return run_id
-
-    def _is_new(self, message: dict[str, Any]) -> bool:
-        """Whether a run of that key cannot exist yet: its parent was created here, and the key begins with it."""
-        parent, key = message["parent_key"], message["key"]
-        return parent in self._made and key not in self._run_ids and key.startswith(f"{parent}/")
 
     def drop_artifacts(self, key: str) -> str | None:
         """Remove the files of a run, where they are in the home, and record that in a tag; None for an unknown key."""
@@ -237,60 +192,69 @@ class Writer:
         self._places[run_id] = str(run.info.artifact_uri)
         return run_id
 
-    def _comparison(self, keys: list[str]) -> str:
-        """A link to MLflow's comparison of the runs of these keys, as a paragraph; empty for fewer than two."""
-        known = [run_id for key in keys if (run_id := self._find(key)) is not None]
-        if len(known) < 2:
-            return ""
-        return f"\n\n[Compare these runs]({comparison_page('', self.experiment_id, known)})"
+    def _log_values(self, run_id: str, message: dict[str, Any], known: bool) -> None:
+        """Log metrics, parameters, tags and the data set; the description ends with a link to the `compared` runs."""
+        from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag
 
-    def _log_traces(self, run_id: str, path: Path, at_ms: int | None) -> None:
-        from hopbench.flows.tracking.traces import log_traces
-
-        refuse_secrets(path, self._hidden)
-        log_traces(self._uri, self.experiment_id, run_id, path, at_ms or round(time.time() * 1000))
+        stamp = message["ended_ms"] or round(time.time() * 1000)
+        # A new run was created with its tags: each kind of value is a transaction.
+        texts = dict(message["tags"]) if known or message["compared"] else {}
+        ids = [found for key in message["compared"] if (found := self._find(key)) is not None]
+        if len(ids) > 1:
+            link = f"\n\n[Compare these runs]({comparison_page('', self.experiment_id, ids)})"
+            texts[Tag.NOTE] = texts.get(Tag.NOTE, "")[: MAX_TAG - len(link)] + link
+        left: dict[str, list[Any]] = {
+            "metrics": [Metric(name, value, stamp, 0) for name, value in message["metrics"].items()],
+            "params": [Param(name, value) for name, value in message["params"].items()],
+            "tags": [RunTag(name, value) for name, value in texts.items()],
+        }
+        while any(left.values()):
+            self.client.log_batch(run_id, **{kind: left[kind][:most] for kind, most in VALUES_PER_BATCH.items()})
+            left = {kind: left[kind][most:] for kind, most in VALUES_PER_BATCH.items()}
+        if message["dataset"] is not None:
+            parts = (
+                message["dataset"][part] for part in ("name", "digest", "source_type", "source", "schema", "profile")
+            )
+            tags = [InputTag("mlflow.data.context", "evaluation")]
+            self.client.log_inputs(run_id, [DatasetInput(Dataset(*parts), tags)])
 
     def _place(self, run_id: str) -> str:
         if run_id not in self._places:
             self._places[run_id] = str(self.client.get_run(run_id).info.artifact_uri)
         return self._places[run_id]
 
-    def _store(self, run_id: str, path: Path, folder: str) -> None:
+    def _store(self, run_id: str, path: Path) -> None:
         refuse_secrets(path, self._hidden)
-        store_file(self.client, run_id, self._place(run_id), self._ours, path, folder)
+        local = folder_in(self._place(run_id), self._ours)
+        if local is None:
+            self.client.log_artifact(run_id, str(path))
+        else:  # as MLflow's client does after it has asked the database for the run and its data sets
+            local.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, local)
 
 
 def answer(writer: Writer, message: dict[str, Any]) -> dict[str, str | None]:
     """Handle one message; a failure is part of the answer, so that later runs are still written."""
-    key = message.get("key")
+    run_id: str | None = None
+    reason: str | None = None
     try:
-        return {"key": key, "run_id": _obey(writer, message), "error": None, "note": writer.note}
+        match message["op"]:
+            case "prepare":
+                run_id = writer.prepare()
+            case "end":
+                writer.end(message["status"])
+            case "drop_artifacts":
+                run_id = writer.drop_artifacts(message["key"])
+            case "champion":
+                run_id = writer.crown(message["key"], message["digest"])
+            case _:
+                run_id = writer.write(message)
     except Exception as error:  # the reason travels to the main process, which raises it
-        return {"key": key, "run_id": None, "error": redact(_reason(error), secrets()), "note": writer.note}
-
-
-def _reason(error: Exception) -> str:
-    """A HopBenchError's message; any other error with its type, without the SQL statement."""
-    if (lacking := exhausted(error)) is not None:
-        return str(lacking)
-    if isinstance(error, HopBenchError):
-        return str(error)
-    return f"{type(error).__name__}: {str(error).partition(chr(10) + '[SQL')[0]}"
-
-
-def _obey(writer: Writer, message: dict[str, Any]) -> str | None:
-    match message["op"]:
-        case "prepare":
-            return writer.prepare()
-        case "end":
-            writer.end(message["status"])
-            return None
-        case "drop_artifacts":
-            return writer.drop_artifacts(message["key"])
-        case "champion":
-            return writer.crown(message["key"], message["digest"])
-        case _:
-            return writer.write(message)
+        lacking = exhausted(error) or (error if isinstance(error, HopBenchError) else None)
+        # Of another error its type too, and no SQL statement.
+        plain = f"{type(error).__name__}: {str(error).partition(chr(10) + '[SQL')[0]}"
+        reason = redact(plain if lacking is None else str(lacking), secrets())
+    return {"key": message.get("key"), "run_id": run_id, "error": reason, "note": writer.note}
 
 
 def serve(writer: Writer, lines: Iterable[str], answers: TextIO) -> None:
