@@ -84,8 +84,8 @@ def test_the_schedule_stays_when_serve_is_killed_or_stopped(prefect_runtime: Pre
     for ending in (signal.SIGKILL, signal.SIGTERM):
         with serving(flags, environment) as (process, shown):
             assert shown[0] == "serving  hopbench nightly --keep 7\n"
-            running = psutil.Process(process.pid)
-            assert not [one for one in (running, *running.children(recursive=True)) if "T0KEN" in str(one.cmdline())]
+            children = psutil.Process(process.pid).children(recursive=True)
+            assert not [one for one in children if "T0KEN" in str(one.cmdline())]
             wait_for(lambda: served() == FLOWS and len(night().schedules) >= 2)
             process.send_signal(ending)
             process.wait(120)

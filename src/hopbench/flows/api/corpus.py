@@ -6,7 +6,7 @@ import base64
 import html
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from hopbench.eval.report.traversal import draw, traversal
 from hopbench.flows.explain.words import explanation_json, outcome_words, path_words, rank_words
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.models import ReaderOptions
 from hopbench.retrieval.retriever import DEFAULT_K, LEFT, Retrieved, Retriever
 
 if TYPE_CHECKING:
@@ -187,18 +188,14 @@ class Corpus:
 
         Raises InputError where nothing links, and for a folder that holds something.
         """
-        from hopbench.eval.synthesize.generate import TYPES, Recipe
         from hopbench.flows.orchestration.steps import NoProgress
-        from hopbench.flows.studies.synthesize import MakeOptions, synthesize_opened
+        from hopbench.flows.studies.options import SynthesizeOptions
+        from hopbench.flows.studies.synthesize import synthesize_opened
 
-        recipe = Recipe(questions=questions, types=tuple(types) or TYPES, seed=seed)
-        options = MakeOptions(
-            graph=replace(self.options, llm=None, reasoning_effort=None, completion_tokens=None),
-            recipe=recipe,
-            out=Path(out),
-            role=role,
-        )
-        options.check()
+        graph = {**dict(self.options), **dict.fromkeys(ReaderOptions.model_fields)}  # by rules, without a model
+        made = {"out": out, "count": questions, "types": ",".join(types) or "all", "seed": seed, "role": role}
+        options = SynthesizeOptions(**{**graph, **made})
+        options.refuse_unusable()
         return [each.folder for each in synthesize_opened(options, self.benchmark, self.index, NoProgress())]
 
     def explain(self, question: str, strategy: str = DEFAULT, top: int = 10) -> Explanation:

@@ -100,7 +100,7 @@ def run_file_sources(runs: Sequence[str], beside: Benchmark | None, dataset: str
     if beside is None and dataset is None:
         raise InputError("--runs: scored on which benchmark? Name a run beside it, or --dataset")
     benchmark = beside or load_benchmark(str(dataset))
-    found = foreign_labels(runs, (), {}, ())
+    found, _ = foreign_labels(runs, (), {}, ())
     for note in tie_notes(found):
         notice(note)
     return [RunFileSource(label, one, benchmark) for label, one in found.items() if isinstance(one, Recorded)]

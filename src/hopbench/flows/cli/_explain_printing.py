@@ -11,7 +11,7 @@ from rich.text import Text
 from hopbench.eval.explain import Examiner, Fate, RankedPassage, linked_entities, quote, side_by_side
 from hopbench.eval.explain.answers import note_words
 from hopbench.eval.report.summary import in_sample_words
-from hopbench.flows.cli.output import add_row, console, table
+from hopbench.flows.cli.output import Grid, console
 from hopbench.flows.explain.words import outcome_words, path_words, place_words, rank_words, score_words, set_words
 from hopbench.retrieval.graph.schema import MENTIONED_IN
 from hopbench.retrieval.text.model_tokens import count_tokens
@@ -36,10 +36,10 @@ def feature_table(places: Sequence[RankedPassage], gold: Sequence[str], weights:
     titles = [f"rank {place.rank}{' gold' if place.passage in gold else ''}" for place in shown]
     if not weights:
         return _contributions(shown, titles)
-    rows = table("feature", "weight", *titles, right=("weight", *titles))
+    rows = Grid("feature", "weight", *titles, right=("weight", *titles))
     for name, weight in weights.items():
-        add_row(rows, name, f"{weight:.3g}", *(_share(place, name, weight) for place in shown))
-    add_row(rows, "score", "", *(f"{place.hit.score:.3f}" for place in shown))
+        rows.add_row(name, f"{weight:.3g}", *(_share(place, name, weight) for place in shown))
+    rows.add_row("score", "", *(f"{place.hit.score:.3f}" for place in shown))
     return rows
 
 
@@ -49,13 +49,13 @@ def _contributions(shown: Sequence[RankedPassage], titles: Sequence[str]) -> Gri
     names = list(dict.fromkeys(name for shares in all_shares for name in shares))
     largest = sorted(names, key=lambda name: -max(abs(shares.get(name, 0.0)) for shares in all_shares))[:LARGEST]
     others = [name for name in names if name not in largest]
-    rows = table("feature", *titles, right=tuple(titles))
+    rows = Grid("feature", *titles, right=tuple(titles))
     for name in largest:
-        add_row(rows, name, *(f"{shares.get(name, 0.0) + 0.0:+.2f}" for shares in all_shares))
+        rows.add_row(name, *(f"{shares.get(name, 0.0) + 0.0:+.2f}" for shares in all_shares))
     if others:
         sums = (sum(shares.get(name, 0.0) for name in others) for shares in all_shares)
-        add_row(rows, f"{len(others)} others", *(f"{value + 0.0:+.2f}" for value in sums))
-    add_row(rows, "score", *(f"{place.hit.score:.3f}" for place in shown))
+        rows.add_row(f"{len(others)} others", *(f"{value + 0.0:+.2f}" for value in sums))
+    rows.add_row("score", *(f"{place.hit.score:.3f}" for place in shown))
     return rows
 
 
@@ -130,10 +130,10 @@ def _print_question(screen: Console, target: Target) -> None:
     screen.print(Text(question.text, style="bold"))
     if question.answer is not None:
         screen.print(Text(f"answer: {' | '.join(question.answers)}"))
-    rows = table("words", "entity", "weight", "chunks", right=("weight", "chunks"))
+    rows = Grid("words", "entity", "weight", "chunks", right=("weight", "chunks"))
     linked = linked_entities(target.batch)
     for one in linked:
-        add_row(rows, one.words, one.name, f"{one.weight:g}", f"{one.chunks:,}")
+        rows.add_row(one.words, one.name, f"{one.weight:g}", f"{one.chunks:,}")
     screen.print(rows if linked else Text("no entity of the graph is named in it"))
     screen.print(Text("Paths: [passage] ─edge weight→ entity. Hits: rank, title, score, origin, score components."))
 
@@ -225,9 +225,9 @@ def print_versus(target: Target, first: Examiner, second: Examiner) -> None:
     one, other = first.answer.label, second.answer.label
     screen.print(Text(f"\n{one} against {other}", style="bold"))
     if both.gold:
-        rows = table("gold passage", one, other)
+        rows = Grid("gold passage", one, other)
         for ours, theirs in both.gold:
-            add_row(rows, target.title(ours.passage), _short(ours), _short(theirs))
+            rows.add_row(target.title(ours.passage), _short(ours), _short(theirs))
         screen.print(rows)
     _print_only(screen, target, f"only {one}", other, both.only_first)
     _print_only(screen, target, f"only {other}", one, both.only_second)

@@ -7,9 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hopbench.flows.cli import complete
-from hopbench.flows.cli.flags import argument, option
-from hopbench.flows.cli.output import add_row, console, number, print_csv, print_json, table
+from hopbench.flows.cli.flags import Json, argument, option
+from hopbench.flows.cli.output import Grid, console, number, print_csv, print_json
 from hopbench.flows.settings.setting import DATA, EXECUTION, OUTPUT, STRATEGIES
 from hopbench.retrieval.support.errors import InputError
 
@@ -53,10 +52,10 @@ def _print_ragas(
     if not results:
         return
     names = [item.metric for item in results]
-    shown = table("RAGAS: label", "against", *names, right=tuple(names), fold=("RAGAS: label", "against"), keys=2)
+    shown = Grid("RAGAS: label", "against", *names, right=tuple(names), fold=("RAGAS: label", "against"), keys=2)
     for pairs in zip(*(item.pairs for item in results), strict=True):
         cells = [f"{number(pair.difference, sign=True)} {pair.verdict}" for pair in pairs]
-        add_row(shown, pairs[0].label, pairs[0].baseline, *cells)
+        shown.add_row(pairs[0].label, pairs[0].baseline, *cells)
     screen.print(shown)
 
 
@@ -75,12 +74,11 @@ def _print_pairs(screen: Console, comparison: Comparison) -> None:
     interval = f"{1 - comparison.alpha:.0%} interval"
     heads = ("label", "against", "effect", interval, "p (Holm)", "detectable", "verdict", "won", "lost", "tied")
     drop = ("detectable", "tied", "won", "lost", "p (Holm)")
-    rows = table(*heads, right=right, drop=drop, fold=("label", "against"), keys=2)
+    rows = Grid(*heads, right=right, drop=drop, fold=("label", "against"), keys=2)
     for pair in comparison.pairs:
         verdict = pair.verdict + (" (incomplete)" if pair.incomplete else "")
         p = "–" if pair.n == 0 else f"{pair.p_holm:.4f}"
-        add_row(
-            rows,
+        rows.add_row(
             pair.label,
             pair.baseline,
             number(pair.difference, sign=True),
@@ -130,12 +128,12 @@ def _interval(pair: PairResult) -> str:
 def print_types(screen: Console, comparison: Comparison) -> None:
     """A row per pair and question type."""
     right = ("n", "effect", "won", "lost", "tied")
-    rows = table("label", "against", "type", *right[:2], "interval", *right[2:], right=right)
+    rows = Grid("label", "against", "type", *right[:2], "interval", *right[2:], right=right)
     for pair in comparison.pairs:
         for kind, part in pair.by_type.items():
             interval = f"{part.ci.low:+.3f} … {part.ci.high:+.3f}" if part.ci else "–"
             won = str(part.wins), str(part.losses), str(part.ties)
-            add_row(rows, pair.label, pair.baseline, kind, str(part.n), f"{part.difference:+.3f}", interval, *won)
+            rows.add_row(pair.label, pair.baseline, kind, str(part.n), f"{part.difference:+.3f}", interval, *won)
     screen.print()
     screen.print(rows)
     screen.print("By type: exploratory, outside the corrected family.", markup=False)
@@ -155,7 +153,7 @@ def compare_command(
             metavar="A B …",
             help="DIR (a run's folder, all its labels) or DIR:LABEL (DIR:pagerank:tuned); an MLflow run id; a label "
             "(its newest tracked run); champion.",
-            complete=complete.sides,
+            values="sides",
         ),
     ] = None,
     runs: Annotated[
@@ -176,7 +174,7 @@ def compare_command(
     ] = None,
     by_type: Annotated[bool, option(OUTPUT, "--by-type", help="Also by question type.")] = False,
     listed: Annotated[bool, option(OUTPUT, "--list", help="Print the questions won and lost.")] = False,
-    as_json: Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")] = False,
+    as_json: Json = False,
     as_csv: Annotated[bool, option(OUTPUT, "--csv", help="Print the pairs as CSV, with a heading.")] = False,
     dataset: Annotated[str | None, option(DATA, help="Where the runs' benchmark is now (for --by-type).")] = None,
     seed: Annotated[int, option(EXECUTION, min=0, help="Seed of the resampling.")] = 0,
@@ -271,7 +269,7 @@ def recommend_command(
     ] = None,
     no_llm: Annotated[bool, option(STRATEGIES, "--no-llm", help="Leave out labels that ask a language model.")] = False,
     seed: Annotated[int, option(EXECUTION, min=0, help="Seed of the resampling.")] = 0,
-    as_json: Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")] = False,
+    as_json: Json = False,
     csv: Annotated[Path | None, option(OUTPUT, help="Also write the table into this CSV file.")] = None,
 ) -> None:
     """Say which label to take: the best within the limits, and what is statistically as good and cheaper.
@@ -299,9 +297,9 @@ def recommend_command(
 def _print_options(found: Recommendation) -> None:
     heads = ("label", found.metric, "difference", "interval", "verdict", *COSTS, "note")
     drop = ("LLM calls", "ms p50", "interval", "tokens")
-    rows = table(*heads, right=(found.metric, "difference", *COSTS), drop=drop, fold=("label", "note"))
+    rows = Grid(*heads, right=(found.metric, "difference", *COSTS), drop=drop, fold=("label", "note"))
     for each in found.options:
-        add_row(rows, *_cells(each, found))
+        rows.add_row(*_cells(each, found))
     console().print(rows)
     console().print(
         "difference: mean of label − the best; its interval holds for all labels together. “as good” means that these "

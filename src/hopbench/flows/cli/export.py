@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from hopbench.flows.cli import complete
 from hopbench.flows.cli.flags import Config, argument, option, with_flags
+from hopbench.flows.cli.output import echo
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.setting import DATA, OUTPUT
 from hopbench.retrieval.support.errors import InputError
@@ -85,13 +83,13 @@ def export_command(
         argument(
             metavar="LABEL|best.yaml|champion",
             help="A label, the best.yaml of a sweep, or champion: the data set's.",
-            complete=complete.label,
+            values="label",
         ),
     ],
     out: Annotated[Path, option(OUTPUT, help="The folder to write.")],
     dataset: Annotated[
         str | None,
-        option(DATA, help="The corpus (default: the one best.yaml names, else hopworld).", complete=complete.datasets),
+        option(DATA, help="The corpus (default: the one best.yaml names, else hopworld).", values="datasets"),
     ] = None,
     register: Annotated[
         bool,
@@ -109,12 +107,12 @@ def export_command(
 
     choice = chosen(target, GraphOptions(dataset=dataset or "hopworld", **flags), dataset)
     folder, name, question = export(choice, out)
-    typer.echo(f"exported  {folder}  ({choice.label} on {name})")
-    typer.echo(f"use it    retriever = hopbench.load({str(folder)!r}); retriever({question!r}, k=5)")
+    echo(f"exported  {folder}  ({choice.label} on {name})")
+    echo(f"use it    retriever = hopbench.load({str(folder)!r}); retriever({question!r}, k=5)")
     if register:
         from hopbench.flows.settings.home import Home
         from hopbench.flows.tracking.registry import register as register_model
 
         registered = register_model(Home.resolve(), folder, name, choice.label, question)
-        typer.echo(f"model     {registered.uri}  (version {registered.version})")
-        typer.echo(f"serve it  mlflow models serve --model-uri {registered.uri} --env-manager local")
+        echo(f"model     {registered.uri}  (version {registered.version})")
+        echo(f"serve it  mlflow models serve --model-uri {registered.uri} --env-manager local")

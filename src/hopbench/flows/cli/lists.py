@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.text import Text
 
-from hopbench.flows.cli import complete
-from hopbench.flows.cli.flags import argument, option
-from hopbench.flows.cli.output import add_row, console, print_json, table
-from hopbench.flows.settings.setting import OUTPUT
+from hopbench.flows.cli.flags import Json, argument
+from hopbench.flows.cli.output import Grid, console, echo, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,11 +17,10 @@ if TYPE_CHECKING:
     from hopbench.retrieval.strategies.base import Strategy
 
 FOLDED = ("takes", "meaning")
-Json = Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")]
 
 
 def strategies_command(
-    name: Annotated[str | None, argument(metavar="[NAME]", help="Only this strategy.", complete=complete.names)] = None,
+    name: Annotated[str | None, argument(metavar="[NAME]", help="Only this strategy.", values="strategies")] = None,
     as_json: Json = False,
 ) -> None:
     """List the strategies with their parameters, bounds, defaults and presets."""
@@ -40,7 +36,7 @@ def strategies_command(
         _print_strategies(described)
         _print_rerankers()
     for reason in (*known.broken.values(), *rerankers().broken.values()):
-        typer.echo(f"warning: {reason}", err=True)
+        echo(f"warning: {reason}", err=True)
 
 
 def _print_rerankers() -> None:
@@ -124,12 +120,12 @@ def _print_strategy(screen: Console, strategy: dict[str, Any]) -> None:
         screen.print(
             f"  {strategy['plain_label']} from {', '.join(strategy['fitted_on'])}", markup=False, soft_wrap=True
         )
-    rows = table("  parameter", "default", "tuned", "takes", "meaning", right=("default", "tuned"), fold=FOLDED)
+    rows = Grid("  parameter", "default", "tuned", "takes", "meaning", right=("default", "tuned"), fold=FOLDED)
     for name, entry in strategy["parameters"].items():
         tuned = "" if entry["tuned"] is None or entry["tuned"] == entry["default"] else _plain(entry["tuned"])
         takes = entry["bounds"] or {"bool": "true, false", "str": "text"}.get(entry["type"], entry["type"])
         also = f" (also {', '.join(entry['aliases'])})" if entry["aliases"] else ""
-        add_row(rows, f"  {name}", _plain(entry["default"]), tuned, takes, entry["help"] + also)
+        rows.add_row(f"  {name}", _plain(entry["default"]), tuned, takes, entry["help"] + also)
     screen.print(rows)
     screen.print()
 
@@ -152,9 +148,9 @@ def benchmarks_command(as_json: Json = False) -> None:
         names = ("name", "title", "role", "passages", "questions", "folder")
         print_json({each.name: {name: getattr(each, name) for name in names} for each in found})
         return
-    rows = table("name", "role", "passages", "questions", "title", right=("passages", "questions"))
+    rows = Grid("name", "role", "passages", "questions", "title", right=("passages", "questions"))
     for each in found:
-        add_row(rows, each.name, each.role, f"{each.passages:,}", f"{each.questions:,}", each.title)
+        rows.add_row(each.name, each.role, f"{each.passages:,}", f"{each.questions:,}", each.title)
     screen = console()
     screen.print(rows)
     screen.print(
@@ -165,11 +161,11 @@ def benchmarks_command(as_json: Json = False) -> None:
     for name in loaders().plugins():
         screen.print(f"format {name}: read by the plug-in {', '.join(map(str, loaders().code_of(name)))}", markup=False)
     for reason in loaders().broken.values():
-        typer.echo(f"warning: {reason}", err=True)
+        echo(f"warning: {reason}", err=True)
 
 
 def metrics_command(
-    as_json: Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")] = False,
+    as_json: Json = False,
 ) -> None:
     """List the metrics, and the families that take a cut-off of one's own (--metric NAME@k)."""
     from hopbench.eval.metrics import all_metrics, catalogue
@@ -178,15 +174,15 @@ def metrics_command(
     if as_json:
         print_json(described)
     else:
-        rows = table("metric", "needs", "better", "meaning", "plug-in", fold=("meaning",))
+        rows = Grid("metric", "needs", "better", "meaning", "plug-in", fold=("meaning",))
         for name, entry in described.items():
-            add_row(rows, name, ", ".join(entry["needs"]), entry["better"], entry["meaning"], entry["plugin"])
+            rows.add_row(name, ", ".join(entry["needs"]), entry["better"], entry["meaning"], entry["plugin"])
         screen = console()
         screen.print(rows)
         families = (f"{family.name}@1..{family.largest}" for family in catalogue().families.values())
         screen.print(f"With a cut-off of your own, by --metric: {', '.join(families)}", markup=False)
     for reason in catalogue().registry.broken.values():
-        typer.echo(f"warning: {reason}", err=True)
+        echo(f"warning: {reason}", err=True)
 
 
 def _described(metric: Metric) -> dict[str, Any]:

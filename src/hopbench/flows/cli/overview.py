@@ -16,10 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from hopbench.flows.cli.flags import argument, option
-from hopbench.flows.cli.output import add_row, console, number, print_csv, print_json, table
+from hopbench.flows.cli.flags import Csv, Json, argument, option
+from hopbench.flows.cli.output import Grid, console, echo, number, print_csv, print_json
 from hopbench.flows.settings.setting import DATA, OUTPUT
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
@@ -205,10 +203,6 @@ def history(benchmark: str, home: Home, label: str | None = None) -> list[Point]
     return [point for night in named for point in points_of(night, label)]
 
 
-Json = Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")]
-Csv = Annotated[bool, option(OUTPUT, "--csv", help="Print CSV, with a heading.")]
-
-
 def ls_command(
     folders: Annotated[
         list[Path] | None, argument(metavar="[DIR …]", help="Look for runs in these folders too, and in theirs.")
@@ -228,18 +222,18 @@ def ls_command(
     else:
         _print_runs(runs)
     for note in notes:
-        typer.echo(f"note: {note}", err=True)
+        echo(f"note: {note}", err=True)
 
 
 def _print_runs(runs: Sequence[ListedRun]) -> None:
     counts, heads = ("questions", "labels"), ("run", "started (UTC)", "command", "data set")
-    rows = table(
+    rows = Grid(
         *heads, *counts, "ahead", "metric", "mean", right=(*counts, "mean"), drop=("command", *counts), fold=("run",)
     )
     for run in runs:
         when = run.started[:16].replace("T", " ")
         cells = (run.name, when, run.command, run.dataset, f"{run.questions:,}", str(run.labels))
-        add_row(rows, *cells, run.best or "–", run.metric or "–", number(run.value))
+        rows.add_row(*cells, run.best or "–", run.metric or "–", number(run.value))
     console().print(rows)
 
 
@@ -264,9 +258,9 @@ def open_command(
     found = find_run(run, Home.resolve())
     if found.report is None:
         raise InputError(f"{found.folder}: has no report.html: hopbench report {found.folder} makes it again")
-    typer.echo(found.report.absolute())
+    echo(found.report.absolute())
     if not _has_browser() or not webbrowser.open(found.report.absolute().as_uri()):
-        typer.echo("no browser here: open the file above in one", err=True)
+        echo("no browser here: open the file above in one", err=True)
 
 
 def _open_mlflow(port: int) -> None:
@@ -279,13 +273,13 @@ def _open_mlflow(port: int) -> None:
     names = experiment_pages(home, "")  # refuses a home without runs before a server is started
     with mlflow_server(home, port) as address:
         for name, page in names.items():
-            typer.echo(f"{name}  {address}/{page}")
+            echo(f"{name}  {address}/{page}")
         sys.stdout.flush()
         first = f"{address}/{next(iter(names.values()))}"
         if not _has_browser() or not webbrowser.open(first):
-            typer.echo("no browser here: open an address above in one", err=True)
+            echo("no browser here: open an address above in one", err=True)
         if not os.environ.get("MLFLOW_TRACKING_URI"):
-            typer.echo("stop it with Ctrl-C", err=True)
+            echo("stop it with Ctrl-C", err=True)
             with suppress(KeyboardInterrupt):
                 signal.pause()
 
@@ -310,14 +304,12 @@ def history_command(
     if as_json or as_csv:
         _for_machines([asdict(point) for point in points], as_json)
         return
-    rows = table(
-        "label", "night (UTC)", "metric", "mean", "95% interval", "p50 ms", "outcome", right=("mean", "p50 ms")
-    )
+    rows = Grid("label", "night (UTC)", "metric", "mean", "95% interval", "p50 ms", "outcome", right=("mean", "p50 ms"))
     for point in sorted(points, key=lambda point: (point.label, point.started)):
         interval = "" if point.low is None else f"[{number(point.low)}, {number(point.high)}]"
         when = point.started[:16].replace("T", " ")
         latency = number(point.latency_ms_p50, 1)
-        add_row(rows, point.label, when, point.metric, number(point.value), interval, latency, point.outcome)
+        rows.add_row(point.label, when, point.metric, number(point.value), interval, latency, point.outcome)
     console().print(rows)
 
 

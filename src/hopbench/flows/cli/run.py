@@ -7,20 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-from rich.console import Console
-
 from hopbench.flows.cli.flags import Config, argument, option, with_flags
-from hopbench.flows.cli.output import Grid, add_row, number, table
-from hopbench.flows.settings.graph_options import GraphOptions
-from hopbench.flows.settings.options import RunSettings, run_options
+from hopbench.flows.cli.output import Grid, console, echo, number, print_estimate
+from hopbench.flows.settings.options import RunOptions
 from hopbench.flows.settings.setting import DATA, OUTPUT
 
 if TYPE_CHECKING:
     from hopbench.eval.runs.files import ComparisonEntry, StrategyEntry
     from hopbench.eval.runs.targets import TargetResult
     from hopbench.flows.run.finished import Finished
-    from hopbench.flows.settings.options import RunOptions
 
     Entries = Mapping[str, StrategyEntry]
 
@@ -32,30 +27,30 @@ def print_finished(finished: Finished, out: Path) -> None:
     from hopbench.eval.runs.results import comparisons, results
     from hopbench.eval.runs.targets import check_targets
 
-    console = Console(width=None if Console().is_terminal else PIPED_WIDTH)
+    screen = console(PIPED_WIDTH)
     evaluation = finished.evaluation
     entries = results(evaluation)
     benchmark = entries["benchmark"]
     strategies = _best_first(entries["strategies"], benchmark["primary_metric"])
-    console.print(
+    screen.print(
         f"{benchmark['name']} · {benchmark['questions']} questions · {benchmark['passages']} passages · "
         f"graph {entries['graph']['fingerprint'][:12]}",
         markup=False,
         highlight=False,
     )
     pairs = {pair["label"]: pair for pair in comparisons(evaluation)}
-    console.print(_table(strategies, pairs, benchmark["primary_metric"]))
+    screen.print(_table(strategies, pairs, benchmark["primary_metric"]))
     if shown := _read_metrics(strategies):
-        console.print(_said(strategies, shown))
+        screen.print(_said(strategies, shown))
     for line in _notes(strategies, benchmark["primary_metric"]):
-        console.print(line, markup=False, highlight=False)
+        screen.print(line, markup=False, highlight=False)
     for line in _targets(check_targets(evaluation.plan.targets, strategies)):
-        console.print(line, markup=False, highlight=False)
+        screen.print(line, markup=False, highlight=False)
     for warning in finished.warnings:
-        console.print(f"warning: {warning}", markup=False, style="yellow")
+        screen.print(f"warning: {warning}", markup=False, style="yellow")
     lines = [f"report  {out / 'report.html'}", *(f"mlflow  {name}: {url}" for name, url in finished.links.items())]
     for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        screen.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _table(strategies: Entries, verdicts: Mapping[str, ComparisonEntry], primary: str | None) -> Grid:
@@ -67,12 +62,12 @@ def _table(strategies: Entries, verdicts: Mapping[str, ComparisonEntry], primary
     against = (f"against {baseline}", "95% interval") if baseline else ()
     heads = ("strategy", "kind", *metrics[:1], *against, *metrics[1:], *costs)
     dropped = ("p50 ms", "ms/q", *shown_in("dropped"), "coverage", "95% interval")
-    rows = table(*heads, right=(*metrics, *costs), drop=dropped, fold=("strategy",))
+    rows = Grid(*heads, right=(*metrics, *costs), drop=dropped, fold=("strategy",))
     for label in strategies:
         entry = strategies[label]
         means = [number(entry["metrics"].get(name)) for name in metrics]
         compared = _verdict(verdicts.get(label), label == baseline) if baseline else ()
-        add_row(rows, label, _kind(entry), *means[:1], *compared, *means[1:], *_costs(entry))
+        rows.add_row(label, _kind(entry), *means[:1], *compared, *means[1:], *_costs(entry))
     return rows
 
 
@@ -146,10 +141,10 @@ def _read_metrics(strategies: Entries) -> list[str]:
 
 def _said(strategies: Entries, shown: Sequence[str]) -> Grid:
     """RAGAS, answers and judgements: the mean of the scores there are, and their share where it is not all."""
-    rows = table("RAGAS, answers", *shown, right=shown)
+    rows = Grid("RAGAS, answers", *shown, right=shown)
     for label, entry in strategies.items():
         cells = [_scored(entry["answered"].get(name), entry["measured"].get(name)) for name in shown]
-        add_row(rows, label, *cells)
+        rows.add_row(label, *cells)
     return rows
 
 
@@ -176,7 +171,6 @@ def _notes(strategies: Entries, primary: str | None) -> list[str]:
 
 def estimate(options: RunOptions) -> None:
     """Print what the models of a run will cost, instead of running it."""
-    from hopbench.flows.cli.output import print_estimate
     from hopbench.flows.run.estimate import estimate_run
 
     print_estimate(estimate_run(options))
@@ -191,7 +185,7 @@ def command_line(name: str) -> str:
     return " ".join(["hopbench", name, *shown])
 
 
-@with_flags(GraphOptions, RunSettings)
+@with_flags(RunOptions)
 def run_command(
     out: Annotated[Path, option(OUTPUT, help="Folder for results.json, questions.parquet and report.html.")],
     force: Annotated[
@@ -201,8 +195,8 @@ def run_command(
     **flags: Any,
 ) -> None:
     """Run strategies over a benchmark: rank, score, compare, track, report."""
-    options = run_options(flags, out, command_line("run"))
-    if flags["dry_run"]:
+    options = RunOptions(**flags, out=out, command=command_line("run"))
+    if options.dry_run:
         estimate(options)
         return
     from hopbench.flows.orchestration.steps import terminal_progress
@@ -229,4 +223,4 @@ def report_command(
     benchmark = RunFolder.read(folder).benchmark(dataset)
     target = folder / "report.html"
     write_report(read_run(folder, benchmark), target)
-    typer.echo(f"report  {target}")
+    echo(f"report  {target}")

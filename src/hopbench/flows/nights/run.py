@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,7 +90,7 @@ def _night(
     name = Path(options.dataset).name
     resumed = unfinished(home.nights, name) if out is None else None
     folder = out or default_out(home, options.dataset, resumed, begun)
-    options = replace(options, out=folder)
+    options = options.changed(out=folder)
     called = folder.name if out is None else unused_name(home, name, begun)
     watch = NightReview(
         home,

@@ -6,39 +6,22 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hopbench.flows.orchestration.steps import Progress
 from hopbench.flows.run.estimate import Estimate, priced
-from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.flows.studies.synthesize import ROLES, SPARE, Corpus, MakeOptions, opened
+from hopbench.flows.studies.options import SynthesizeOptions
+from hopbench.flows.studies.synthesize import ROLES, SPARE, Corpus, opened
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     from hopbench.eval.answering.estimate import Line
-    from hopbench.eval.synthesize.generate import Recipe
     from hopbench.eval.synthesize.trust import Agreement, Floats
     from hopbench.eval.types import BenchmarkQuestion
     from hopbench.retrieval.strategies.base import Strategy
 
 SCHEMA = "hopbench.synthesize-check/1"
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckOptions:
-    """The labelled set, what to make of its corpus with how many `seeds`, the labels, and the JSON file to write.
-
-    `budget`, in US dollars, is for the model that reads the graph, where one does.
-    """
-
-    graph: GraphOptions
-    recipe: Recipe
-    seeds: int
-    strategies: str
-    out: Path | None = None
-    budget: float | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +40,7 @@ class CheckOutcome:
         return {"schema": SCHEMA, **asdict(self)}
 
 
-def check(options: CheckOptions, progress: Progress) -> CheckOutcome:
+def check(options: SynthesizeOptions, progress: Progress) -> CheckOutcome:
     """Make `seeds` synthetic sets from a labelled set's corpus and compare what they say of the labels.
 
     Raises InputError for a set without gold.
@@ -76,7 +59,7 @@ def check(options: CheckOptions, progress: Progress) -> CheckOutcome:
 
 
 def _compared(
-    options: CheckOptions, corpus: Corpus, labels: Mapping[str, Strategy], progress: Progress
+    options: SynthesizeOptions, corpus: Corpus, labels: Mapping[str, Strategy], progress: Progress
 ) -> CheckOutcome:
     from hopbench.eval.synthesize.trust import agreement, measured
 
@@ -105,7 +88,7 @@ def _compared(
     )
 
 
-def _make_checked(options: CheckOptions, corpus: Corpus) -> list[Sequence[BenchmarkQuestion]]:
+def _make_checked(options: SynthesizeOptions, corpus: Corpus) -> list[Sequence[BenchmarkQuestion]]:
     """The questions of each seed."""
     from hopbench.eval.synthesize.generate import Generator
     from hopbench.eval.synthesize.write import benchmark_of
@@ -125,12 +108,12 @@ WRITTEN, ANSWERED, RAGAS_REPLY, RAGAS_PROMPT = 45, 12, 120, 900
 SAMPLED = 200
 
 
-def estimate(options: MakeOptions) -> Estimate:
+def estimate(options: SynthesizeOptions) -> Estimate:
     """Estimate the calls of the model. Raises InputError where none is named."""
     from hopbench.eval.answering.estimate import extraction_line
     from hopbench.retrieval.text.model_tokens import count_tokens
 
-    options.check()
+    options.refuse_unusable()
     if options.graph.llm is None:
         raise InputError("--dry-run estimates what a language model costs: name one with --llm MODEL[@URL]")
     home = Home.resolve()
@@ -147,7 +130,7 @@ def estimate(options: MakeOptions) -> Estimate:
     return priced(lines, options.models, home)
 
 
-def _by_ragas(options: MakeOptions, questions: int, passage: float) -> list[Line]:
+def _by_ragas(options: SynthesizeOptions, questions: int, passage: float) -> list[Line]:
     """The calls of RAGAS's generator; `passage` is the mean length in tokens."""
     from hopbench.eval.answering.estimate import Line
     from hopbench.eval.synthesize.models import CALLS_PER_CHUNK, CALLS_PER_QUESTION

@@ -15,11 +15,12 @@ from hopbench.flows.orchestration.steps import Progress
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.models import ModelOptions, open_models
-from hopbench.retrieval.support.errors import InputError, UnknownNameError
+from hopbench.flows.studies.options import UNFINISHED, SynthesizeOptions
+from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.notice import notice
 
 if TYPE_CHECKING:
-    from hopbench.eval.synthesize.generate import Generator, Recipe
+    from hopbench.eval.synthesize.generate import Generator
     from hopbench.eval.synthesize.write import Origin
     from hopbench.eval.types import Benchmark, Role
     from hopbench.retrieval.index import Index
@@ -60,7 +61,6 @@ def opened(options: GraphOptions, budget: float | None, progress: Progress) -> I
         yield Corpus(benchmark, index, llm)
 
 
-UNFINISHED = ".unfinished"
 EXAMPLES = 3
 
 
@@ -136,55 +136,21 @@ ROLES: Mapping[str, Sequence[tuple[str, Role, int | None]]] = {
 """Role → (folder within --out, role of its set, half of the evidence)."""
 
 
-WRITERS = ("rules", "ragas")
 SPARE = 1.5  # paths for each question that a model is to write: its filters drop some
 
 
-@dataclass(frozen=True, kw_only=True)
-class MakeOptions:
-    """Graph, recipe, folder and role; `by` writes the questions, with `graph.llm` a model; `budget` in US dollars."""
-
-    graph: GraphOptions
-    recipe: Recipe
-    out: Path
-    role: str = "report"
-    by: str = "rules"
-    budget: float | None = None
-
-    @property
-    def models(self) -> ModelOptions:
-        """The model, where one is named."""
-        return ModelOptions(**self.graph.model_settings(), budget=self.budget)
-
-    def check(self) -> None:
-        """Raise InputError for what cannot be made, before any work begins."""
-        if self.role not in ROLES:
-            raise UnknownNameError("role", self.role, ROLES)
-        if self.by not in WRITERS:
-            raise UnknownNameError("writer under --by", self.by, WRITERS)
-        if self.by == "ragas" and self.graph.llm is None:
-            raise InputError("--by ragas asks a language model: name one with --llm MODEL[@URL]")
-        if self.budget is not None and self.graph.llm is None:
-            raise InputError(
-                f"--budget {self.budget:g}: no language model is asked: name one with --llm, or leave it out"
-            )
-        self.models.check()
-        if self.out.exists() and (not self.out.is_dir() or any(one.name != UNFINISHED for one in self.out.iterdir())):
-            raise InputError(f"--out {self.out}: holds something already: name a folder that does not exist")
-
-
-def synthesize(options: MakeOptions, progress: Progress) -> list[Written]:
+def synthesize(options: SynthesizeOptions, progress: Progress) -> list[Written]:
     """Make questions and write them with the corpus; builds the graph where it is missing.
 
     Raises InputError for what cannot be made, and for a corpus in which nothing links.
     """
-    options.check()
+    options.refuse_unusable()
     with opened(options.graph, options.budget, progress) as corpus:
         return synthesize_opened(options, corpus.benchmark, corpus.index, progress, corpus.llm)
 
 
 def synthesize_opened(
-    options: MakeOptions, benchmark: Benchmark, index: Index, progress: Progress, llm: LLM | None = None
+    options: SynthesizeOptions, benchmark: Benchmark, index: Index, progress: Progress, llm: LLM | None = None
 ) -> list[Written]:
     """Make questions from a corpus whose index is open, and write them; `synthesize` without opening anything."""
     from hopbench.eval.synthesize.generate import Generator
@@ -194,7 +160,7 @@ def synthesize_opened(
 
 
 def _sets(
-    options: MakeOptions, benchmark: Benchmark, generator: Generator, llm: LLM | None, progress: Progress
+    options: SynthesizeOptions, benchmark: Benchmark, generator: Generator, llm: LLM | None, progress: Progress
 ) -> list[Written]:
     """Every set is made before the first is written."""
     from hopbench.eval.synthesize.write import Origin
@@ -214,16 +180,16 @@ def _sets(
             dropped=dropped,
         )
         made.append(ToWrite(name, synthetic, origins, origin))
-    return write_sets(options.out, made, options.recipe.questions)
+    return write_sets(options.folder, made, options.recipe.questions)
 
 
-def _none_left(options: MakeOptions, dropped: Mapping[str, int]) -> str:
+def _none_left(options: SynthesizeOptions, dropped: Mapping[str, int]) -> str:
     reasons = ", ".join(f"{reason} ({count:,})" for reason, count in dropped.items() if count)
     return f"--llm {options.graph.llm}: no question is left: {reasons}. Try a stronger model, or no --llm"
 
 
 def _make_set(
-    options: MakeOptions, benchmark: Benchmark, generator: Generator, half: int | None, llm: LLM | None
+    options: SynthesizeOptions, benchmark: Benchmark, generator: Generator, half: int | None, llm: LLM | None
 ) -> tuple[Benchmark, Sequence[Mapping[str, Any]], Mapping[str, int]]:
     """The questions with their provenance, and what was left out."""
     from hopbench.eval.synthesize.write import benchmark_of, provenance, synthetic_name

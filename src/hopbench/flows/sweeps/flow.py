@@ -128,7 +128,7 @@ def sweep(
     """Run what is not finished of a sweep, over the workers of `spread`, write its files to `out`, and track it."""
     from hopbench.eval.sweep.search import expected_trials
 
-    spread.check(prefect, plan.content.llm)
+    spread.changed(no_prefect=not prefect).check_workers(plan.content.llm)
     home = Home.resolve()
     home.apply_environment()
     benchmarks, embedders, models_named, notes = _checked_input(plan, home, out, champion)

@@ -62,7 +62,7 @@ def model_options(content: SweepFile) -> ModelOptions:
         judge=content.judge,
         judge_on=content.judge_on if content.judge else "all",
         judge_profile=content.judge_profile,
-        judge_metrics=tuple(content.judge_metrics),
+        judge_metrics=",".join(content.judge_metrics) or "all",
         repeats=content.judge_repeats,
         budget=content.budget,
     )
