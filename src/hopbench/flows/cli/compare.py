@@ -16,24 +16,30 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-    from hopbench.eval.compare import Comparison, PairResult
+    from hopbench.eval.compare import Comparison
     from hopbench.eval.report.recommend import Option, Recommendation
     from hopbench.eval.statistics import Interval
-    from hopbench.flows.cli._compare_sides import Side
-    from hopbench.flows.cli._compare_sources import Source
+    from hopbench.flows.cli._compare_sides import Side, Source
 
 
-def print_comparison(
-    comparison: Comparison, sides: list[Side], first: Source, rows: Mapping[str, pd.DataFrame], seed: int
-) -> Console:
-    """Everything but question types and questions; returns the console. `first` names the benchmark."""
+def print_comparison(comparison: Comparison, sides: list[Side], first: Source, seed: int, *, listed: bool) -> None:
+    """Everything; `first` names the benchmark, `listed` shows the questions won and lost."""
     screen, benchmark = console(), first.results["benchmark"]
     screen.print(f"{benchmark['name']} · {benchmark['questions']} questions · {comparison.metric}", markup=False)
-    _print_runs(screen, sides)
+    runs = {side.run.place: side.run for side in sides}
+    for run in runs.values():  # a bare label means its newest tracked run
+        labels = [side.name for side in sides if side.run.place == run.place]
+        whose = f"{', '.join(labels)}: " if len(runs) > 1 else ""
+        screen.print(f"{whose}{run.description}", markup=False, soft_wrap=True)
     _print_pairs(screen, comparison)
-    _print_ragas(screen, rows, comparison.baseline, comparison.metric, seed)
+    _print_ragas(screen, {side.name: side.rows for side in sides}, comparison.baseline, comparison.metric, seed)
     _print_kinds(screen, sides)
-    return screen
+    if any(pair.by_type for pair in comparison.pairs):
+        _print_types(screen, comparison)
+    for pair in comparison.pairs if listed else ():
+        screen.print(f"\n{pair.label} against {pair.baseline}", markup=False)
+        for word, ids in (("won", pair.wins), ("lost", pair.losses)):
+            screen.print(f"  {word} {len(ids)}: {' '.join(ids) or '–'}", markup=False)
 
 
 def _print_ragas(
@@ -59,30 +65,35 @@ def _print_ragas(
     screen.print(shown)
 
 
-def _print_runs(screen: Console, sides: list[Side]) -> None:
-    """Which runs the labels are of: a bare label means its newest tracked one."""
-    runs = {side.run.place: side.run for side in sides}
-    for run in runs.values():
-        labels = [side.name for side in sides if side.run.place == run.place]
-        whose = f"{', '.join(labels)}: " if len(runs) > 1 else ""
-        screen.print(f"{whose}{run.description}", markup=False, soft_wrap=True)
-
-
 def _print_pairs(screen: Console, comparison: Comparison) -> None:
     """A row per pair: effect, interval, corrected p, verdict, wins and losses; then how to read them."""
+    from hopbench.eval.statistics import limit
+
     right = ("effect", "p (Holm)", "detectable", "won", "lost", "tied")
-    interval = f"{1 - comparison.alpha:.0%} interval"
-    heads = ("label", "against", "effect", interval, "p (Holm)", "detectable", "verdict", "won", "lost", "tied")
+    heads = (
+        "label",
+        "against",
+        "effect",
+        f"{1 - comparison.alpha:.0%} interval",
+        "p (Holm)",
+        "detectable",
+        "verdict",
+        "won",
+        "lost",
+        "tied",
+    )
     drop = ("detectable", "tied", "won", "lost", "p (Holm)")
     rows = Grid(*heads, right=right, drop=drop, fold=("label", "against"), keys=2)
     for pair in comparison.pairs:
         verdict = pair.verdict + (" (incomplete)" if pair.incomplete else "")
+        together = pair.ci_family
+        interval = f"{limit(together.low)} … {limit(together.high)}" if together else "–"
         p = "–" if pair.n == 0 else f"{pair.p_holm:.4f}"
         rows.add_row(
             pair.label,
             pair.baseline,
             number(pair.difference, sign=True),
-            _interval(pair),
+            interval,
             p,
             number(pair.minimum_detectable),
             verdict,
@@ -118,14 +129,7 @@ def _print_kinds(screen: Console, sides: list[Side]) -> None:
             screen.print(f"warning: {name} is {words}, whose questions are asked here.", markup=False, style="yellow")
 
 
-def _interval(pair: PairResult) -> str:
-    """The interval that holds together with those of the whole family."""
-    from hopbench.eval.statistics import limit
-
-    return f"{limit(pair.ci_family.low)} … {limit(pair.ci_family.high)}" if pair.ci_family else "–"
-
-
-def print_types(screen: Console, comparison: Comparison) -> None:
+def _print_types(screen: Console, comparison: Comparison) -> None:
     """A row per pair and question type."""
     right = ("n", "effect", "won", "lost", "tied")
     rows = Grid("label", "against", "type", *right[:2], "interval", *right[2:], right=right)
@@ -137,13 +141,6 @@ def print_types(screen: Console, comparison: Comparison) -> None:
     screen.print()
     screen.print(rows)
     screen.print("By type: exploratory, outside the corrected family.", markup=False)
-
-
-def print_questions(screen: Console, pair: PairResult) -> None:
-    """The ids of the questions that a pair won and lost."""
-    screen.print(f"\n{pair.label} against {pair.baseline}", markup=False)
-    for word, ids in (("won", pair.wins), ("lost", pair.losses)):
-        screen.print(f"  {word} {len(ids)}: {' '.join(ids) or '–'}", markup=False)
 
 
 def compare_command(
@@ -181,15 +178,13 @@ def compare_command(
 ) -> None:
     """Compare labels question by question: effect, interval, p after Holm, verdict, wins and losses."""
     from hopbench.eval.compare import compare
-    from hopbench.flows.cli._compare_sides import choose_baseline, refuse_unmeasured, resolve_sides
-    from hopbench.flows.cli._compare_sources import Sources
-    from hopbench.flows.run.finished import RunFolder
+    from hopbench.flows.cli._compare_sides import Sources, choose_baseline, refuse_unmeasured, resolve_sides
     from hopbench.flows.settings.home import Home
 
     sources, sides = Sources(Home.resolve(), dataset), sides or []
     found = resolve_sides(sides, sources, runs or ())
     chosen = choose_baseline(sides, found, baseline, sources)
-    first = next((side.run for side in found if isinstance(side.run, RunFolder)), found[0].run)
+    first = next((side.run for side in found if "passages" in side.run.results["benchmark"]), found[0].run)
     types = {q.id: q.type for q in first.benchmark(dataset).questions} if by_type else None
     metric = metric or _primary(found)
     refuse_unmeasured(found, metric)
@@ -199,17 +194,7 @@ def compare_command(
     elif as_csv:
         print_csv(_flat(comparison))
     else:
-        _print_comparison(comparison, found, first, seed, listed=listed)
-
-
-def _print_comparison(comparison: Comparison, sides: list[Side], first: Source, seed: int, *, listed: bool) -> None:
-
-    screen = print_comparison(comparison, sides, first, {side.name: side.rows for side in sides}, seed)
-    if any(pair.by_type for pair in comparison.pairs):
-        print_types(screen, comparison)
-    if listed:
-        for pair in comparison.pairs:
-            print_questions(screen, pair)
+        print_comparison(comparison, found, first, seed, listed=listed)
 
 
 def _primary(sides: list[Side]) -> str:

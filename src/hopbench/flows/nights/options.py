@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
-from hopbench.flows.settings.setting import NIGHTLY, Flag, Settings
+from hopbench.flows.settings.setting import NIGHTLY, Settings, flag
 from hopbench.retrieval.support.errors import InputError
 
 TIMEOUT_SECONDS = 10
@@ -72,21 +72,14 @@ class NightlyOptions(Settings):
     A webhook's URL may hold a token, so it is no parameter of the flow: Prefect shows those.
     """
 
-    keep: Annotated[
-        int | None,
-        Field(description="Nights of this benchmark to keep; older ones go, with their graphs and files.", ge=1),
-        Flag(NIGHTLY),
-    ] = None
-    latency_factor: Annotated[
-        float,
-        Field(
-            description="A label that became this many times slower, relative to the yardstick, is a regression.", gt=1
-        ),
-        Flag(NIGHTLY),
-    ] = LATENCY_FACTOR
-    accept: Annotated[
-        bool,
-        Field(description="Take tonight as the new baseline, whatever it shows."),
-        Flag(NIGHTLY, name="--accept"),
-    ] = False
+    keep: int | None = flag(
+        None, "Nights of this benchmark to keep; older ones go, with their graphs and files.", ge=1, group=NIGHTLY
+    )
+    latency_factor: float = flag(
+        LATENCY_FACTOR,
+        "A label that became this many times slower, relative to the yardstick, is a regression.",
+        gt=1,
+        group=NIGHTLY,
+    )
+    accept: bool = flag(False, "Take tonight as the new baseline, whatever it shows.", group=NIGHTLY, name="--accept")
     webhook: Annotated[str | None, AfterValidator(check_webhook)] = None

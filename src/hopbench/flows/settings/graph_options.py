@@ -9,12 +9,10 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING, Annotated, Any, Self
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any, Self
 
 from hopbench.flows.settings.models import ReaderOptions
-from hopbench.flows.settings.setting import MODELS, Flag, flags_of, named_flags, values_for
+from hopbench.flows.settings.setting import MODELS, flag, flags_of, named_flags, values_for
 from hopbench.retrieval.graph.construction.plan import (
     EXACT_PASSAGES,
     METHODS,
@@ -73,102 +71,68 @@ BUILD_NUMBERS = build_numbers()
 MODEL_FIELDS = ("llm", "reasoning_effort", "completion_tokens", "gleaning")
 
 
-def _number(name: str) -> Any:
-    """The declaration of a number of `BuildSettings`; left out, it has the default declared there."""
+def build_number(name: str) -> Any:
+    """A number of `BuildSettings` as a setting; left out, it has the default declared there."""
     number = BUILD_NUMBERS[name]
     about = f"{number.help[0].upper()}{number.help[1:]} (default {number.default})."
-    return Field(description=about, ge=number.low, le=number.high)
+    return flag(None, about, ge=number.low, le=number.high)
 
 
 class GraphOptions(ReaderOptions):
     """Which graph: of what corpus, by which extractor and embedder, in which store; None is the builder's default."""
 
-    dataset: Annotated[
-        str,
-        Field(description="A shipped benchmark's name, a folder, an official file or a Hub name."),
-        Flag(values="datasets"),
-    ]
-    store: Annotated[
-        str,
-        Field(
-            description="Where the graph is kept: kglite (a file), arrays (mapped files, for large corpora) or neo4j "
-            "(NEO4J_URI or make neo4j)."
-        ),
-        Flag(values="stores"),
-    ] = "kglite"
-    embedder: Annotated[
-        str,
-        Field(description="wordllama, minilm, fastembed:MODEL, openai:MODEL or a plug-in's NAME[:MODEL]."),
-        Flag(values="embedders"),
-    ] = "wordllama"
-    extractor: Annotated[
-        str,
-        Field(description="What reads entities and relations: rules, spacy, rules+triples, llm or a plug-in."),
-        Flag(values="extractors"),
-    ] = "rules"
-    triples: Annotated[Path | None, Field(description="Ready triples (JSONL) in place of the extractor."), Flag()] = (
-        None
+    dataset: str = flag(..., "A shipped benchmark's name, a folder, an official file or a Hub name.", values="datasets")
+    store: str = flag(
+        "kglite",
+        "Where the graph is kept: kglite (a file), arrays (mapped files, for large corpora) or neo4j (NEO4J_URI or "
+        "make neo4j).",
+        values="stores",
     )
-    questions: Annotated[
-        Path | None,
-        Field(
-            description="Questions (JSONL, CSV, TSV, Parquet) in place of the data set's own; qrels/ beside, or gold "
-            "in it."
-        ),
-        Flag(builds=False),
-    ] = None
-    limit: Annotated[
-        int | None,
-        Field(description="Only the first N questions (the whole corpus stays).", ge=1),
-        Flag(builds=False),
-    ] = None
-    min_grade: Annotated[
-        int,
-        Field(description="The lowest grade of judgements that counts as gold; nDCG takes all grades.", ge=1),
-        Flag(builds=False),
-    ] = 1
-    strict: Annotated[
-        bool,
-        Field(description="Refuse gold passages that the corpus lacks, which else count as never found."),
-        Flag(builds=False),
-    ] = False
-    mapping: Annotated[
-        Path | None,
-        Field(description="YAML with the names of a Neo4j graph built elsewhere, which is only read (docs/neo4j.md)."),
-        Flag(builds=False),
-    ] = None
-    gleaning: Annotated[
-        int, Field(description="Extractor llm: how often it is asked what it missed.", ge=0, le=3), Flag(MODELS)
-    ] = 0
-    neo4j_vector_index: Annotated[
-        bool,
-        Field(description="Search chunks by Neo4j's own vector index: approximate, so rankings may differ."),
-        Flag(builds=False),
-    ] = False
-    dense: Annotated[
-        str | None,
-        Field(
-            description="How dense search finds chunks: exact or approximate (default exact up to "
-            f"{EXACT_PASSAGES:,} passages)."
-        ),
-        Flag(values="methods", builds=False),
-    ] = None
-    similar_top_k: Annotated[int | None, _number("similar_top_k"), Flag()] = None
-    similar_floor: Annotated[float | None, _number("similar_floor"), Flag()] = None
-    max_tokens: Annotated[int | None, _number("max_tokens"), Flag()] = None
-    similar: Annotated[
-        str | None,
-        Field(
-            description="How SIMILAR_TO is found: exact or approximate (default exact up to "
-            f"{EXACT_PASSAGES:,} passages)."
-        ),
-        Flag(values="methods"),
-    ] = None
-    language: Annotated[
-        str | None,
-        Field(description="The corpus's language, as ISO 639 has it: de, zh, … (default: detected from its passages)."),
-        Flag(),
-    ] = None
+    embedder: str = flag(
+        "wordllama", "wordllama, minilm, fastembed:MODEL, openai:MODEL or a plug-in's NAME[:MODEL].", values="embedders"
+    )
+    extractor: str = flag(
+        "rules",
+        "What reads entities and relations: rules, spacy, rules+triples, llm or a plug-in.",
+        values="extractors",
+    )
+    triples: Path | None = flag(None, "Ready triples (JSONL) in place of the extractor.")
+    questions: Path | None = flag(
+        None,
+        "Questions (JSONL, CSV, TSV, Parquet) in place of the data set's own; qrels/ beside, or gold in it.",
+        builds=False,
+    )
+    limit: int | None = flag(None, "Only the first N questions (the whole corpus stays).", ge=1, builds=False)
+    min_grade: int = flag(
+        1, "The lowest grade of judgements that counts as gold; nDCG takes all grades.", ge=1, builds=False
+    )
+    strict: bool = flag(
+        False, "Refuse gold passages that the corpus lacks, which else count as never found.", builds=False
+    )
+    mapping: Path | None = flag(
+        None, "YAML with the names of a Neo4j graph built elsewhere, which is only read (docs/neo4j.md).", builds=False
+    )
+    gleaning: int = flag(0, "Extractor llm: how often it is asked what it missed.", ge=0, le=3, group=MODELS)
+    neo4j_vector_index: bool = flag(
+        False, "Search chunks by Neo4j's own vector index: approximate, so rankings may differ.", builds=False
+    )
+    dense: str | None = flag(
+        None,
+        f"How dense search finds chunks: exact or approximate (default exact up to {EXACT_PASSAGES:,} passages).",
+        values="methods",
+        builds=False,
+    )
+    similar_top_k: int | None = build_number("similar_top_k")
+    similar_floor: float | None = build_number("similar_floor")
+    max_tokens: int | None = build_number("max_tokens")
+    similar: str | None = flag(
+        None,
+        f"How SIMILAR_TO is found: exact or approximate (default exact up to {EXACT_PASSAGES:,} passages).",
+        values="methods",
+    )
+    language: str | None = flag(
+        None, "The corpus's language, as ISO 639 has it: de, zh, … (default: detected from its passages)."
+    )
 
     def graph_settings(self) -> dict[str, str | int | float | bool | None]:
         """What a later command needs to find this benchmark and its graph again, as plain values."""
@@ -246,9 +210,9 @@ class GraphOptions(ReaderOptions):
         check_store(self.store, home)
         if self.extractor not in extractor_names():
             raise UnknownNameError("extractor", self.extractor, extractor_names())
-        for flag, method in (("--similar", self.similar), ("--dense", self.dense)):
+        for name, method in (("--similar", self.similar), ("--dense", self.dense)):
             if method not in (None, *METHODS):
-                raise UnknownNameError(flag, str(method), METHODS)
+                raise UnknownNameError(name, str(method), METHODS)
         if self.extractor == "spacy" or not self.triples:
             self._recogniser_name(self.extractor)  # refuses what is not installed or broken
         self._check_neo4j_flags()
@@ -289,9 +253,9 @@ class GraphOptions(ReaderOptions):
         return stamp(extractors().code_of(extractor))
 
     def _check_neo4j_flags(self) -> None:
-        for flag, given in (("--mapping", self.mapping), ("--neo4j-vector-index", self.neo4j_vector_index)):
+        for name, given in (("--mapping", self.mapping), ("--neo4j-vector-index", self.neo4j_vector_index)):
             if given and self.store != "neo4j":
-                raise InputError(f"{flag} is for --store neo4j; the store is {self.store}")
+                raise InputError(f"{name} is for --store neo4j; the store is {self.store}")
         if self.dense and self.neo4j_vector_index:
             raise InputError(
                 f"--dense {self.dense} and --neo4j-vector-index are two ways to find chunks: leave one out"

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any
 
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.setting import MODELS, Commas, Flag, Settings, named_flags
+from hopbench.flows.settings.setting import MODELS, Commas, Settings, flag, named_flags
 from hopbench.retrieval.support.errors import IncompleteError, InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -26,26 +24,19 @@ PROFILES = ("full", "compact")
 class ReaderOptions(Settings):
     """The language model of reader, strategies and extractor, and how it is called."""
 
-    llm: Annotated[
-        str | None, Field(description="Model of reader, strategies and extractor llm: MODEL[@URL]."), Flag(MODELS)
-    ] = None
-    reasoning_effort: Annotated[
-        str | None,
-        Field(
-            description="How much the models think, where they take it: none, minimal, low, medium, high (default: "
-            "theirs)."
-        ),
-        Flag(MODELS, values="efforts"),
-    ] = None
-    completion_tokens: Annotated[
-        int | None,
-        Field(
-            description="Completion tokens of each call to a model, thinking included (default: by purpose, 256 for an "
-            "answer).",
-            ge=1,
-        ),
-        Flag(MODELS),
-    ] = None
+    llm: str | None = flag(None, "Model of reader, strategies and extractor llm: MODEL[@URL].", group=MODELS)
+    reasoning_effort: str | None = flag(
+        None,
+        "How much the models think, where they take it: none, minimal, low, medium, high (default: theirs).",
+        group=MODELS,
+        values="efforts",
+    )
+    completion_tokens: int | None = flag(
+        None,
+        "Completion tokens of each call to a model, thinking included (default: by purpose, 256 for an answer).",
+        ge=1,
+        group=MODELS,
+    )
 
     @property
     def asked(self) -> Asked:
@@ -58,34 +49,21 @@ class ReaderOptions(Settings):
 class ModelOptions(ReaderOptions):
     """Reader and judge as a user named them."""
 
-    judge: Annotated[
-        str | None,
-        Field(description="The judge's model, MODEL[@URL] (JUDGE_API_KEY, else OPENAI_API_KEY)."),
-        Flag(MODELS),
-    ] = None
-    judge_on: Annotated[
-        str,
-        Field(description="all labels, or finalists[:N]: the best N by the free metrics (3)."),
-        Flag(MODELS, values="judge_on"),
-    ] = "all"
-    judge_profile: Annotated[
-        str,
-        Field(description="full: RAGAS's own prompts; compact: short ones for local models."),
-        Flag(MODELS, values="judge_profiles"),
-    ] = "full"
-    judge_metrics: Annotated[
-        Commas, Field(description="Judged metrics; all."), Flag(MODELS, values="judge_metrics", commas=True)
-    ] = "all"
-    repeats: Annotated[
-        int,
-        Field(description="How often each judgement is repeated; more than 1 shows its spread.", ge=1),
-        Flag(MODELS),
-    ] = 1
-    budget: Annotated[
-        float | None,
-        Field(description="US dollars at which to stop (exit 4); the same command resumes.", gt=0),
-        Flag(MODELS),
-    ] = None
+    judge: str | None = flag(None, "The judge's model, MODEL[@URL] (JUDGE_API_KEY, else OPENAI_API_KEY).", group=MODELS)
+    judge_on: str = flag(
+        "all", "all labels, or finalists[:N]: the best N by the free metrics (3).", group=MODELS, values="judge_on"
+    )
+    judge_profile: str = flag(
+        "full",
+        "full: RAGAS's own prompts; compact: short ones for local models.",
+        group=MODELS,
+        values="judge_profiles",
+    )
+    judge_metrics: Commas = flag("all", "Judged metrics; all.", group=MODELS, values="judge_metrics", commas=True)
+    repeats: int = flag(1, "How often each judgement is repeated; more than 1 shows its spread.", ge=1, group=MODELS)
+    budget: float | None = flag(
+        None, "US dollars at which to stop (exit 4); the same command resumes.", gt=0, group=MODELS
+    )
 
     def check(self, answered: bool | None = None) -> None:
         """Raise InputError for unusable settings; `answered`: whether a reader answers (default: if one is named)."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.models import ModelOptions
-from hopbench.flows.settings.setting import EXECUTION, STRATEGIES, Commas, Flag, Settings
+from hopbench.flows.settings.setting import EXECUTION, STRATEGIES, Commas, Settings, flag
 from hopbench.flows.settings.values import RUNNERS
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
@@ -34,24 +34,17 @@ def runner_parts(runner: str) -> tuple[str, str]:
 class WorkerOptions(Settings):
     """The task runner and workers that trials run on (none: this process), and the questions per batch."""
 
-    runner: Annotated[
-        str,
-        Field(description="Where trials run: threads, processes, dask, dask=HOST:PORT (default: one after another)."),
-        Flag(EXECUTION, values="runners"),
-    ] = ""
-    workers: Annotated[
-        int | None, Field(description="Workers of --runner (default: the processors).", ge=1), Flag(EXECUTION)
-    ] = None
-    batch: Annotated[
-        int | None,
-        Field(description="Questions in a batch (default: what memory allows, ≤ 1000).", ge=1),
-        Flag(EXECUTION),
-    ] = None
-    no_prefect: Annotated[
-        bool,
-        Field(description="Run the same functions without a Prefect server."),
-        Flag(EXECUTION, name="--no-prefect", form=False),
-    ] = False
+    runner: str = flag(
+        "",
+        "Where trials run: threads, processes, dask, dask=HOST:PORT (default: one after another).",
+        group=EXECUTION,
+        values="runners",
+    )
+    workers: int | None = flag(None, "Workers of --runner (default: the processors).", ge=1, group=EXECUTION)
+    batch: int | None = flag(None, "Questions in a batch (default: what memory allows, ≤ 1000).", ge=1, group=EXECUTION)
+    no_prefect: bool = flag(
+        False, "Run the same functions without a Prefect server.", group=EXECUTION, name="--no-prefect", form=False
+    )
 
     @property
     def processes(self) -> int:
@@ -82,64 +75,57 @@ class RunOptions(GraphOptions, ModelOptions, WorkerOptions):
     """
 
     out: Path
-    strategies: Annotated[
-        Commas,
-        Field(description="Labels: NAME, NAME:tuned, NAME[field=value]; all; all:tuned."),
-        Flag(STRATEGIES, values="labels", commas=True),
-    ] = "all"
-    changes: Annotated[
-        tuple[str, ...],
-        Field(description="A change of a parameter, strategy.field=value."),
-        Flag(STRATEGIES, values="changes", name="--set"),
-    ] = ()
-    runs: Annotated[
-        tuple[str, ...],
-        Field(
-            description="NAME=FILE: a label whose rankings were made elsewhere: a TREC run, JSON rankings or scores, "
-            "or the folder of an earlier run."
-        ),
-        Flag(STRATEGIES),
-    ] = ()
-    retrievers: Annotated[
-        tuple[str, ...],
-        Field(description="NAME=URL: a label that an HTTP endpoint ranks (docs/your-retriever.md)."),
-        Flag(STRATEGIES, name="--retriever"),
-    ] = ()
-    tuned_on: Annotated[
-        tuple[str, ...],
-        Field(
-            description="A data set on which the changes of --set were tuned, so that scores on its questions say so; "
-            "a sweep's best.yaml names it."
-        ),
-        Flag(STRATEGIES, values="datasets"),
-    ] = ()
-    ragas: Annotated[
-        bool,
-        Field(
-            description="RAGAS's id-based and non-LLM metrics: some 5 s to load RAGAS, then 0.7 s for each 500 "
-            "questions of a label."
-        ),
-        Flag(STRATEGIES, name="--ragas/--no-ragas"),
-    ] = True
-    metrics: Annotated[
-        tuple[str, ...],
-        Field(description="A metric to measure beside the usual ones: recall@7, a plug-in's success@5."),
-        Flag(STRATEGIES, values="metrics", name="--metric"),
-    ] = ()
-    targets: Annotated[
-        tuple[str, ...],
-        Field(
-            description="A limit to keep, 'METRIC>=NUMBER' or 'LABEL METRIC<=NUMBER' (>=, <=, >, <); a label that "
-            "misses it ends the command with exit code 3."
-        ),
-        Flag(STRATEGIES, name="--target"),
-    ] = ()
-    dry_run: Annotated[
-        bool,
-        Field(description="Estimate calls, tokens, price and time; call no model."),
-        Flag(EXECUTION, form=False),
-    ] = False
-    seed: Annotated[int, Field(description="Seed of samples and resampling.", ge=0), Flag(EXECUTION)] = 0
+    strategies: Commas = flag(
+        "all",
+        "Labels: NAME, NAME:tuned, NAME[field=value]; all; all:tuned.",
+        group=STRATEGIES,
+        values="labels",
+        commas=True,
+    )
+    changes: tuple[str, ...] = flag(
+        (), "A change of a parameter, strategy.field=value.", group=STRATEGIES, values="changes", name="--set"
+    )
+    runs: tuple[str, ...] = flag(
+        (),
+        "NAME=FILE: a label whose rankings were made elsewhere: a TREC run, JSON rankings or scores, or the folder of"
+        " an earlier run.",
+        group=STRATEGIES,
+    )
+    retrievers: tuple[str, ...] = flag(
+        (),
+        "NAME=URL: a label that an HTTP endpoint ranks (docs/your-retriever.md).",
+        group=STRATEGIES,
+        name="--retriever",
+    )
+    tuned_on: tuple[str, ...] = flag(
+        (),
+        "A data set on which the changes of --set were tuned, so that scores on its questions say so; a sweep's "
+        "best.yaml names it.",
+        group=STRATEGIES,
+        values="datasets",
+    )
+    ragas: bool = flag(
+        True,
+        "RAGAS's id-based and non-LLM metrics: some 5 s to load RAGAS, then 0.7 s for each 500 questions of a label.",
+        group=STRATEGIES,
+        name="--ragas/--no-ragas",
+    )
+    metrics: tuple[str, ...] = flag(
+        (),
+        "A metric to measure beside the usual ones: recall@7, a plug-in's success@5.",
+        group=STRATEGIES,
+        values="metrics",
+        name="--metric",
+    )
+    targets: tuple[str, ...] = flag(
+        (),
+        "A limit to keep, 'METRIC>=NUMBER' or 'LABEL METRIC<=NUMBER' (>=, <=, >, <); a label that misses it ends the "
+        "command with exit code 3.",
+        group=STRATEGIES,
+        name="--target",
+    )
+    dry_run: bool = flag(False, "Estimate calls, tokens, price and time; call no model.", group=EXECUTION, form=False)
+    seed: int = flag(0, "Seed of samples and resampling.", ge=0, group=EXECUTION)
     command: str = "hopbench run"
     functions: Mapping[str, Any] = {}
 

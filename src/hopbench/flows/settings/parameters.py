@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, WithJsonSchema
 from pydantic.fields import FieldInfo
 
-from hopbench.flows.settings.setting import Flag, flags_of
+from hopbench.flows.settings.setting import flags_of
 from hopbench.flows.settings.values import schema_of
 from hopbench.retrieval.strategies.label import split_labels
 
@@ -62,8 +62,7 @@ def offering(kind: Any, values: str) -> Any:
 
 
 def _limited(kind: Any, metadata: Sequence[Any]) -> Any:
-    limits = [one for one in metadata if not isinstance(one, Flag)]
-    return Annotated[(kind, *limits)] if limits else kind
+    return Annotated[(kind, *metadata)] if metadata else kind
 
 
 def _limits_in_words(field: FieldInfo) -> str:

@@ -1,15 +1,15 @@
 """Settings: pydantic models whose fields are command-line flags, YAML keys, flows' parameters and API keywords.
 
-A field is declared once, as `Annotated[TYPE, Field(description=…, ge=…), Flag(…)] = DEFAULT`.
+A field is declared once, as `name: TYPE = flag(DEFAULT, "What it is.", ge=1)`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
 from hopbench.retrieval.support.errors import ParameterError, UnknownNameError
@@ -38,6 +38,12 @@ class Flag:
     commas: bool = False
     form: bool = True
     builds: bool = True
+
+
+def flag(default: Any, help: str, group: str = DATA, **more: Any) -> Any:
+    """A field that is a flag: `...` is the default of one that must be given, `more` are bounds and `Flag`'s fields."""
+    extra: Any = {"flag": Flag(group, **{one.name: more.pop(one.name) for one in fields(Flag) if one.name in more})}
+    return Field(default, description=help, json_schema_extra=extra, **more)
 
 
 Commas = Annotated[str, BeforeValidator(lambda value: value if isinstance(value, str) else ",".join(value))]
@@ -73,10 +79,10 @@ class Settings(BaseModel):
 
 def flags_of(*models: type[BaseModel], without: Sequence[str] = ()) -> Iterator[tuple[str, FieldInfo, Flag]]:
     """The fields that have a `Flag`, in the order of their declaration."""
-    fields = {name: field for model in models for name, field in model.model_fields.items()}
-    for name, field in fields.items():
-        flag = next((one for one in field.metadata if isinstance(one, Flag)), None)
-        if flag is not None and name not in without:
+    declared = {name: field for model in models for name, field in model.model_fields.items()}
+    for name, field in declared.items():
+        extra = field.json_schema_extra
+        if isinstance(extra, dict) and isinstance(flag := extra.get("flag"), Flag) and name not in without:
             yield name, field, flag
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.models import ModelOptions
-from hopbench.flows.settings.setting import EXECUTION, MODELS, OUTPUT, STRATEGIES, Flag, Settings, values_for
+from hopbench.flows.settings.setting import EXECUTION, MODELS, OUTPUT, STRATEGIES, Settings, flag, values_for
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -19,45 +19,34 @@ if TYPE_CHECKING:
 class TrainOptions(Settings):
     """The options of `hopbench train`. `out` is None for the figures alone."""
 
-    datasets: Annotated[
-        tuple[str, ...],
-        Field(description="The sets to learn from, each once: tuning sets only."),
-        Flag(values="datasets", name="--dataset"),
-    ]
-    out: Annotated[Path | None, Field(description="File for the weights; none: only the figures."), Flag(OUTPUT)] = None
-    held_out: Annotated[
-        Path | None,
-        Field(description="Parquet file for the rank of each gold passage by weights learned from others."),
-        Flag(OUTPUT),
-    ] = None
-    embedders: Annotated[
-        tuple[str, ...],
-        Field(description="The embedders to learn with; EMBEDDER=SET,… for one that is too dear for all sets."),
-        Flag(values="embedders", name="--embedder"),
-    ] = ("wordllama",)
-    folds: Annotated[
-        int, Field(description="Folds of the cross-validation; 0 leaves it out.", ge=0), Flag(EXECUTION)
-    ] = 5
-    triples: Annotated[
-        tuple[str, ...],
-        Field(description="NAME=FILE: ready triples of the set NAME, whose graph with them is also trained on."),
-        Flag(),
-    ] = ()
-    passes: Annotated[
-        int, Field(description="How often paths are followed and scored.", ge=1, le=4), Flag(EXECUTION)
-    ] = 2
-    rounds: Annotated[
-        int,
-        Field(
-            description="Trees on top of the linear score, and four fifths as many second ones; 0: none.", ge=0, le=1000
-        ),
-        Flag(EXECUTION),
-    ] = 250
-    without: Annotated[
-        tuple[str, ...],
-        Field(description="A feature, group of features or kind of edge to leave out; `edge`: all features of edges."),
-        Flag(EXECUTION),
-    ] = ()
+    datasets: tuple[str, ...] = flag(
+        ..., "The sets to learn from, each once: tuning sets only.", values="datasets", name="--dataset"
+    )
+    out: Path | None = flag(None, "File for the weights; none: only the figures.", group=OUTPUT)
+    held_out: Path | None = flag(
+        None, "Parquet file for the rank of each gold passage by weights learned from others.", group=OUTPUT
+    )
+    embedders: tuple[str, ...] = flag(
+        ("wordllama",),
+        "The embedders to learn with; EMBEDDER=SET,… for one that is too dear for all sets.",
+        values="embedders",
+        name="--embedder",
+    )
+    folds: int = flag(5, "Folds of the cross-validation; 0 leaves it out.", ge=0, group=EXECUTION)
+    triples: tuple[str, ...] = flag(
+        (), "NAME=FILE: ready triples of the set NAME, whose graph with them is also trained on."
+    )
+    passes: int = flag(2, "How often paths are followed and scored.", ge=1, le=4, group=EXECUTION)
+    rounds: int = flag(
+        250,
+        "Trees on top of the linear score, and four fifths as many second ones; 0: none.",
+        ge=0,
+        le=1000,
+        group=EXECUTION,
+    )
+    without: tuple[str, ...] = flag(
+        (), "A feature, group of features or kind of edge to leave out; `edge`: all features of edges.", group=EXECUTION
+    )
 
 
 UNFINISHED = ".unfinished"
@@ -68,43 +57,27 @@ SET_ROLES = ("tune", "report", "halves")
 class SynthesizeOptions(GraphOptions):
     """What to make of which corpus; with `check`, the labelled set that synthetic questions are compared with."""
 
-    dataset: Annotated[
-        str, Field(description="The corpus: a folder of documents or tables, a file, a name."), Flag(values="datasets")
-    ] = ""
-    out: Annotated[Path | None, Field(description="The folder to write; with --check, a JSON file."), Flag(OUTPUT)] = (
-        None
+    dataset: str = flag("", "The corpus: a folder of documents or tables, a file, a name.", values="datasets")
+    out: Path | None = flag(None, "The folder to write; with --check, a JSON file.", group=OUTPUT)
+    count: int = flag(300, "How many questions.", ge=1, name="--questions")
+    types: str = flag("all", "Types of questions: bridge,compositional,intersection,comparison,bridge-comparison.")
+    role: str = flag(
+        "report",
+        "What the set is for: tune, report, or halves: one for each, which share no evidence.",
+        values="set_roles",
     )
-    count: Annotated[int, Field(description="How many questions.", ge=1), Flag(name="--questions")] = 300
-    types: Annotated[
-        str,
-        Field(description="Types of questions: bridge,compositional,intersection,comparison,bridge-comparison."),
-        Flag(),
-    ] = "all"
-    role: Annotated[
-        str,
-        Field(
-            description="What the set is for: tune, report, or halves: one for each, which share no evidence.",
-        ),
-        Flag(values="set_roles"),
-    ] = "report"
-    seed: Annotated[int, Field(description="Equal seeds give equal questions.", ge=0), Flag()] = 0
-    check: Annotated[
-        str | None,
-        Field(description="A labelled set: compare what synthetic and its own questions say of the labels."),
-        Flag(values="datasets"),
-    ] = None
-    seeds: Annotated[int, Field(description="With --check: how many synthetic sets.", ge=1), Flag(EXECUTION)] = 3
-    strategies: Annotated[
-        str, Field(description="With --check: the labels to compare."), Flag(STRATEGIES, values="labels")
-    ] = "all,all:tuned"
-    by: Annotated[
-        str,
-        Field(
-            description="Who writes: rules (with --llm, a model words the rules' paths), or ragas: its generator, with "
-            "--llm."
-        ),
-        Flag(MODELS, values="question_writers"),
-    ] = "rules"
+    seed: int = flag(0, "Equal seeds give equal questions.", ge=0)
+    check: str | None = flag(
+        None, "A labelled set: compare what synthetic and its own questions say of the labels.", values="datasets"
+    )
+    seeds: int = flag(3, "With --check: how many synthetic sets.", ge=1, group=EXECUTION)
+    strategies: str = flag("all,all:tuned", "With --check: the labels to compare.", group=STRATEGIES, values="labels")
+    by: str = flag(
+        "rules",
+        "Who writes: rules (with --llm, a model words the rules' paths), or ragas: its generator, with --llm.",
+        group=MODELS,
+        values="question_writers",
+    )
     budget: float | None = None
 
     @model_validator(mode="after")
