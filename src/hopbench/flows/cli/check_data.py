@@ -11,10 +11,9 @@ from hopbench.flows.cli.flags import Json, argument, option, with_flags
 from hopbench.flows.cli.output import Grid, console, echo, print_json
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.setting import DATA, OUTPUT
+from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from hopbench.eval.data_check.check import Checked, MetricUse
 MAX_FAULTS = 20
 
@@ -32,32 +31,20 @@ def print_checked(checked: Checked) -> None:
             screen.print(f"and {more:,} more; --json has all")
         return
     screen.print(f"{benchmark.name} · role {benchmark.role}, {ROLES[benchmark.role]}", markup=False, soft_wrap=True)
-    _show(screen, _facts(checked))
-    if checked.findings:
-        _show(screen, _findings(checked))
-    else:
-        screen.print("\nno mistakes found")
-    _show(screen, _metrics(checked.metrics, len(benchmark.questions)))
-    _show(screen, _commands(checked))
-
-
-def _show(screen: Console, rows: Grid) -> None:
-    screen.print()
-    screen.print(rows)
-
-
-def _facts(checked: Checked) -> Grid:
-    rows = Grid("content", "count", "", right=("count",))
+    facts = Grid("content", "count", "", right=("count",))
     for fact in checked.facts:
-        rows.add_row(fact.name, f"{fact.count:,}", fact.note)
-    return rows
-
-
-def _findings(checked: Checked) -> Grid:
-    rows = Grid("finding", "count", "such as", "remedy", right=("count",), fold=("finding", "such as", "remedy"))
+        facts.add_row(fact.name, f"{fact.count:,}", fact.note)
+    findings = Grid("finding", "count", "such as", "remedy", right=("count",), fold=("finding", "such as", "remedy"))
     for finding in checked.findings:
-        rows.add_row(finding.what, f"{finding.count:,}", ", ".join(finding.examples), finding.remedy)
-    return rows
+        findings.add_row(finding.what, f"{finding.count:,}", ", ".join(finding.examples), finding.remedy)
+    commands = Grid("commands", "need", "here", fold=("here",))
+    for use in checked.commands:
+        answer = "yes" if use.works else "no"
+        commands.add_row(use.command, use.needs, f"{answer}; {use.note}" if use.note and use.works else answer)
+    metrics = _metrics(checked.metrics, len(benchmark.questions))
+    for shown in (facts, findings if checked.findings else "no mistakes found", metrics, commands):
+        screen.print()
+        screen.print(shown)
 
 
 def _metrics(uses: Sequence[MetricUse], questions: int) -> Grid:
@@ -69,14 +56,6 @@ def _metrics(uses: Sequence[MetricUse], questions: int) -> Grid:
     for (needs, count), names in together.items():
         here = f"{count:,} of {questions:,} questions" if count else f"no question has {needs[0]}"
         rows.add_row(", ".join(names), ", ".join(needs), here if questions else "no questions")
-    return rows
-
-
-def _commands(checked: Checked) -> Grid:
-    rows = Grid("commands", "need", "here", fold=("here",))
-    for use in checked.commands:
-        answer = "yes" if use.works else "no"
-        rows.add_row(use.command, use.needs, f"{answer}; {use.note}" if use.note and use.works else answer)
     return rows
 
 
@@ -106,7 +85,6 @@ def check_data_command(
     from hopbench.eval.benchmarks.card import set_role as set_role_of
     from hopbench.eval.data_check import check_data
     from hopbench.flows.settings.home import Home
-    from hopbench.retrieval.support.errors import InputError
 
     Home.resolve().apply_environment()
     if set_role is not None:
@@ -129,7 +107,6 @@ def check_data_command(
 def _with_role(dataset: str, role: str) -> Path:
     from hopbench.eval.benchmarks.card import set_role
     from hopbench.eval.benchmarks.loader import shipped_folders
-    from hopbench.retrieval.support.errors import InputError
 
     folder = Path(os.path.expanduser(dataset))
     if dataset in shipped_folders():

@@ -18,7 +18,6 @@ from hopbench.flows.settings.setting import DATA, EXECUTION, OUTPUT, values_for
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
-    from hopbench.eval.graph_quality import Overlap
     from hopbench.flows.graph.commands import Built, GraphInfo, StoredGraph
 
 MAX_LISTED = 10
@@ -26,6 +25,8 @@ MAX_LISTED = 10
 
 def print_info(info: GraphInfo) -> None:
     """Fingerprint, counts, quantiles, what each threshold keeps, and a warning of isolated chunks."""
+    from hopbench.flows.graph.commands import QUANTILES
+
     screen = console()
     screen.print(f"graph       {info.namespace}\nbuild key   {info.record['build_key']}", markup=False)
     screen.print(f"fingerprint {info.fingerprint}", markup=False)
@@ -35,8 +36,16 @@ def print_info(info: GraphInfo) -> None:
         screen.print(f"SIMILAR_TO  {similar_line(info.record)}", markup=False)
     for line in info.record.get("joined", ()):
         screen.print(f"warning: {line}", style="yellow", markup=False, soft_wrap=True)
-    screen.print(_counts("nodes", info.nodes), _counts("edges", info.edges))
-    screen.print(_quantile_table("degree", info.degrees), _quantile_table("weight", info.weights))
+    for title, counts in (("nodes", info.nodes), ("edges", info.edges)):
+        shown = Table(title, "count", box=None, pad_edge=False)
+        for name, count in counts.items():
+            shown.add_row(name, f"{count:,}")
+        screen.print(shown)
+    for title, rows in (("degree", info.degrees), ("weight", info.weights)):
+        shown = Table(title, *(f"{q:.0%}" for q in QUANTILES), box=None, pad_edge=False)
+        for name, values in rows.items():
+            shown.add_row(name, *(f"{value:g}" for value in values))
+        screen.print(shown)
     kept = Table("SIMILAR_TO ≥", "chunks that keep a neighbour", box=None, pad_edge=False)
     for threshold, share in info.kept.items():
         kept.add_row(f"{threshold:.1f}", f"{share:.1%}")
@@ -73,22 +82,6 @@ def similar_line(record: Mapping[str, Any]) -> str:
     )
 
 
-def _counts(title: str, counts: Mapping[str, int]) -> Table:
-    table = Table(title, "count", box=None, pad_edge=False)
-    for name, count in counts.items():
-        table.add_row(name, f"{count:,}")
-    return table
-
-
-def _quantile_table(title: str, rows: Mapping[str, list[float]]) -> Table:
-    from hopbench.flows.graph.commands import QUANTILES
-
-    table = Table(title, *(f"{q:.0%}" for q in QUANTILES), box=None, pad_edge=False)
-    for name, values in rows.items():
-        table.add_row(name, *(f"{value:g}" for value in values))
-    return table
-
-
 def graph_lines(built: Built) -> Iterator[str]:
     """The rest of a build's output: warnings, calls to the model, agreement with reference triples."""
     if "similar" in built.record:
@@ -101,17 +94,14 @@ def graph_lines(built: Built) -> Iterator[str]:
             f"{purpose}: {spent['calls']} calls ({spent['cached']} from the cache, {spent['failed']} failed), "
             f"{spent['tokens_in']} + {spent['tokens_out']} tokens{thinking}, {usd}"
         )
-    if built.agreement is not None:
-        yield _agreement("entities ", built.agreement.entities)
-        yield _agreement("relations", built.agreement.relations)
-
-
-def _agreement(what: str, overlap: Overlap) -> str:
-    shares = {"precision": overlap.precision, "recall": overlap.recall}
-    figures = "  ".join(f"{name} {'–' if share is None else f'{share:.3f}'}" for name, share in shares.items())
-    return (
-        f"{what}  {figures}  ({overlap.common} in both, {overlap.predicted} found, {overlap.expected} in the reference)"
-    )
+    overlaps = (built.agreement.entities, built.agreement.relations) if built.agreement else ()
+    for what, overlap in zip(("entities ", "relations"), overlaps, strict=False):
+        shares = {"precision": overlap.precision, "recall": overlap.recall}
+        figures = "  ".join(f"{name} {'–' if share is None else f'{share:.3f}'}" for name, share in shares.items())
+        yield (
+            f"{what}  {figures}  ({overlap.common} in both, {overlap.predicted} found, {overlap.expected} in the "
+            "reference)"
+        )
 
 
 app = typer.Typer(
@@ -220,7 +210,10 @@ def _print(found: list[StoredGraph], place: str) -> None:
     screen = console()
     for item in found:
         built = "date not known" if item.built is None else item.built[:16].replace("T", " ")
-        how = [item.store, item.extractor, item.embedder, _size(item.size), built]
+        size = "" if item.size is None else f"{item.size / 1e6:,.1f} MB"
+        if item.size is not None and item.size < 1e6:
+            size = f"{item.size / 1e3:,.0f} kB"
+        how = [item.store, item.extractor, item.embedder, size, built]
         screen.print(f"{item.dataset}  {' · '.join(filter(None, how))}", markup=False, soft_wrap=True)
         if item.problem:
             screen.print(f"  {item.namespace}: {item.problem}", markup=False, soft_wrap=True)
@@ -230,9 +223,3 @@ def _print(found: list[StoredGraph], place: str) -> None:
         screen.print(f"  {counts}", markup=False)
     if not found:
         screen.print(f"no graph is kept in {place}: hopbench graph build makes one", markup=False, soft_wrap=True)
-
-
-def _size(size: int | None) -> str:
-    if size is None:
-        return ""
-    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.0f} kB"

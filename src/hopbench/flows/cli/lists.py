@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.text import Text
@@ -13,10 +12,10 @@ from hopbench.flows.cli.output import Grid, console, echo, print_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hopbench.eval.metrics import Metric
     from hopbench.retrieval.strategies.base import Strategy
 
 FOLDED = ("takes", "meaning")
+PROVENANCE = ("sweep", "objective", "value", "trials")
 
 
 def strategies_command(
@@ -33,26 +32,16 @@ def strategies_command(
     if as_json:
         print_json(described)
     else:
-        _print_strategies(described)
-        _print_rerankers()
+        screen = console()
+        for one in described.values():
+            _print_strategy(screen, one)
+        screen.print("Labels: NAME, NAME:tuned, NAME[field=value,…]; all; all:tuned.", markup=False)
+        for each in rerankers().plugins():
+            kind, package = rerankers().get(each), ", ".join(map(str, rerankers().code_of(each)))
+            fields = ", ".join(f"{field}={_plain(spec.default)}" for field, spec in kind.parameters().items())
+            screen.print(f"Reranker {each}, as in LABEL+{each}[{fields}]: {kind.summary} ({package})", markup=False)
     for reason in (*known.broken.values(), *rerankers().broken.values()):
         echo(f"warning: {reason}", err=True)
-
-
-def _print_rerankers() -> None:
-    from hopbench.retrieval.strategies.reranker import rerankers
-
-    for name in rerankers().plugins():
-        kind, package = rerankers().get(name), ", ".join(map(str, rerankers().code_of(name)))
-        fields = ", ".join(f"{field}={_plain(spec.default)}" for field, spec in kind.parameters().items())
-        console().print(f"Reranker {name}, as in LABEL+{name}[{fields}]: {kind.summary} ({package})", markup=False)
-
-
-def _print_strategies(described: Mapping[str, dict[str, Any]]) -> None:
-    screen = console()
-    for strategy in described.values():
-        _print_strategy(screen, strategy)
-    screen.print("Labels: NAME, NAME:tuned, NAME[field=value,…]; all; all:tuned.", markup=False)
 
 
 def describe(strategy: type[Strategy]) -> dict[str, Any]:
@@ -84,27 +73,14 @@ def describe(strategy: type[Strategy]) -> dict[str, Any]:
         "plugins": [str(one) for one in registry().code_of(strategy.name)],
         "edges": list(strategy.edges),
         "plain_label": plain.kind,
-        "presets": _presets(strategy.name, tuned is not None),
+        "presets": [
+            *([] if strategy.name in WITHOUT_SOURCE else ["documented"]),
+            *([] if tuned is None else ["tuned"]),
+        ],
         "provenance": dict(tuned.provenance) if tuned else None,
         "fitted_on": [one.name for one in plain.fitted_on],
         "parameters": parameters,
     }
-
-
-def _presets(name: str, tuned: bool) -> list[str]:
-    from hopbench.retrieval.strategies.label import WITHOUT_SOURCE
-
-    return ([] if name in WITHOUT_SOURCE else ["documented"]) + (["tuned"] if tuned else [])
-
-
-def _provenance(facts: Mapping[str, Any]) -> str:
-    """Where a preset comes from, in a line; digests are in its file and in --json."""
-    details = {
-        name: _plain(value) for name, value in facts.items() if name in ("sweep", "objective", "value", "trials")
-    }
-    return "; ".join(
-        [f"tuned on {', '.join(facts['tuned_on'])}", *(f"{name} {text}" for name, text in details.items())]
-    )
 
 
 def _print_strategy(screen: Console, strategy: dict[str, Any]) -> None:
@@ -114,8 +90,10 @@ def _print_strategy(screen: Console, strategy: dict[str, Any]) -> None:
     follows = ", ".join(strategy["edges"]) or "no edges"
     presets = ", ".join(strategy["presets"]) or "none"
     screen.print(f"  follows {follows}; presets: {presets}; the plain label is {strategy['plain_label']}", markup=False)
-    if strategy["provenance"]:
-        screen.print(f"  {_provenance(strategy['provenance'])}", markup=False, soft_wrap=True)
+    if facts := strategy["provenance"]:  # digests are in its file and in --json
+        details = [f"{name} {_plain(value)}" for name, value in facts.items() if name in PROVENANCE]
+        origin = "; ".join([f"tuned on {', '.join(facts['tuned_on'])}", *details])
+        screen.print(f"  {origin}", markup=False, soft_wrap=True)
     elif strategy["fitted_on"]:
         screen.print(
             f"  {strategy['plain_label']} from {', '.join(strategy['fitted_on'])}", markup=False, soft_wrap=True
@@ -170,7 +148,16 @@ def metrics_command(
     """List the metrics, and the families that take a cut-off of one's own (--metric NAME@k)."""
     from hopbench.eval.metrics import all_metrics, catalogue
 
-    described = {name: _described(metric) for name, metric in all_metrics().items()}
+    described: dict[str, dict[str, Any]] = {
+        name: {
+            "meaning": metric.meaning,
+            "needs": list(metric.needs),
+            "better": "higher" if metric.higher_is_better else "lower",
+            "source": metric.citation,
+            "plugin": ", ".join(code.name for code in catalogue().code_of(name)),
+        }
+        for name, metric in all_metrics().items()
+    }
     if as_json:
         print_json(described)
     else:
@@ -183,15 +170,3 @@ def metrics_command(
         screen.print(f"With a cut-off of your own, by --metric: {', '.join(families)}", markup=False)
     for reason in catalogue().registry.broken.values():
         echo(f"warning: {reason}", err=True)
-
-
-def _described(metric: Metric) -> dict[str, Any]:
-    from hopbench.eval.metrics import catalogue
-
-    return {
-        "meaning": metric.meaning,
-        "needs": list(metric.needs),
-        "better": "higher" if metric.higher_is_better else "lower",
-        "source": metric.citation,
-        "plugin": ", ".join(code.name for code in catalogue().code_of(metric.name)),
-    }

@@ -31,73 +31,54 @@ def print_finished(finished: Finished, out: Path) -> None:
     evaluation = finished.evaluation
     entries = results(evaluation)
     benchmark = entries["benchmark"]
-    strategies = _best_first(entries["strategies"], benchmark["primary_metric"])
+    primary = benchmark["primary_metric"]
+    strategies = _best_first(entries["strategies"], primary)
     screen.print(
         f"{benchmark['name']} · {benchmark['questions']} questions · {benchmark['passages']} passages · "
         f"graph {entries['graph']['fingerprint'][:12]}",
         markup=False,
-        highlight=False,
     )
-    pairs = {pair["label"]: pair for pair in comparisons(evaluation)}
-    screen.print(_table(strategies, pairs, benchmark["primary_metric"]))
-    if shown := _read_metrics(strategies):
-        screen.print(_said(strategies, shown))
-    for line in _notes(strategies, benchmark["primary_metric"]):
-        screen.print(line, markup=False, highlight=False)
-    for line in _targets(check_targets(evaluation.plan.targets, strategies)):
-        screen.print(line, markup=False, highlight=False)
+    screen.print(_table(strategies, {pair["label"]: pair for pair in comparisons(evaluation)}, primary))
+    if (said := _said(strategies)) is not None:
+        screen.print(said)
+    for line in [*_notes(strategies, primary), *_targets(check_targets(evaluation.plan.targets, strategies))]:
+        screen.print(line, markup=False)
     for warning in finished.warnings:
         screen.print(f"warning: {warning}", markup=False, style="yellow")
-    lines = [f"report  {out / 'report.html'}", *(f"mlflow  {name}: {url}" for name, url in finished.links.items())]
-    for line in lines:
-        screen.print(line, markup=False, highlight=False, soft_wrap=True)
+    for line in [f"report  {out / 'report.html'}", *(f"mlflow  {name}: {url}" for name, url in finished.links.items())]:
+        screen.print(line, markup=False, soft_wrap=True)
 
 
 def _table(strategies: Entries, verdicts: Mapping[str, ComparisonEntry], primary: str | None) -> Grid:
-    from hopbench.eval.metrics import shown_in
+    """The metrics that any label has, the primary one first; `has_answer@5` only beside `has_answer@10`."""
+    from hopbench.eval.metrics import shown_in, shown_metrics
 
     baseline = next((str(pair["baseline"]) for pair in verdicts.values()), "")
-    metrics = _metrics(strategies, primary)
+    shown = shown_metrics("terminal", sorted({name for one in strategies.values() for name in one["metrics"]}), primary)
+    metrics = [name for name in shown if name != "has_answer@5" or primary == "has_answer@10"]
     costs = ("coverage", "ms/q", "p50 ms")
     against = (f"against {baseline}", "95% interval") if baseline else ()
     heads = ("strategy", "kind", *metrics[:1], *against, *metrics[1:], *costs)
     dropped = ("p50 ms", "ms/q", *shown_in("dropped"), "coverage", "95% interval")
     rows = Grid(*heads, right=(*metrics, *costs), drop=dropped, fold=("strategy",))
-    for label in strategies:
-        entry = strategies[label]
+    for label, entry in strategies.items():
         means = [number(entry["metrics"].get(name)) for name in metrics]
         compared = _verdict(verdicts.get(label), label == baseline) if baseline else ()
-        rows.add_row(label, _kind(entry), *means[:1], *compared, *means[1:], *_costs(entry))
+        questions = sum(group["questions"] for group in entry["by_type"].values())
+        spent = entry["seconds"]  # None where rankings were made elsewhere
+        speed = None if spent is None else 1000 * float(spent) / questions if questions else 0.0
+        spent_on = f"{float(entry['coverage']):.0%}", number(speed, 2), number(entry["latency_ms_p50"], 1)
+        kind = f"{entry['kind']} *" if entry["in_sample"] else str(entry["kind"])
+        rows.add_row(label, kind, *means[:1], *compared, *means[1:], *spent_on)
     return rows
 
 
 def _best_first(strategies: Entries, primary: str | None) -> Entries:
     from hopbench.eval.metrics import rank_key
 
-    order = sorted(
-        strategies, key=lambda label: rank_key(primary or "", strategies[label]["metrics"].get(primary or ""))
-    )
+    name = primary or ""
+    order = sorted(strategies, key=lambda label: rank_key(name, strategies[label]["metrics"].get(name)))
     return {label: strategies[label] for label in order}
-
-
-def _metrics(strategies: Entries, primary: str | None) -> list[str]:
-    """The metrics that any label has, the primary one first; `has_answer@5` only beside `has_answer@10`."""
-    from hopbench.eval.metrics import shown_metrics
-
-    known = sorted({name for entry in strategies.values() for name in entry["metrics"]})
-    shown = shown_metrics("terminal", known, primary)
-    return [name for name in shown if name != "has_answer@5" or primary == "has_answer@10"]
-
-
-def _kind(entry: StrategyEntry) -> str:
-    return f"{entry['kind']} *" if entry["in_sample"] else str(entry["kind"])
-
-
-def _costs(entry: StrategyEntry) -> tuple[str, str, str]:
-    questions = sum(group["questions"] for group in entry["by_type"].values())
-    spent = entry["seconds"]  # None where rankings were made elsewhere
-    speed = None if spent is None else 1000 * float(spent) / questions if questions else 0.0
-    return f"{float(entry['coverage']):.0%}", number(speed, 2), number(entry["latency_ms_p50"], 1)
 
 
 def _verdict(pair: ComparisonEntry | None, is_baseline: bool) -> tuple[str, str]:
@@ -119,37 +100,28 @@ def _targets(found: Sequence[TargetResult]) -> list[str]:
     by_target: dict[str, list[TargetResult]] = {}
     for item in found:
         by_target.setdefault(str(item.target), []).append(item)
-    return [f"target  {target}: {_outcome(outcomes)}" for target, outcomes in by_target.items()]
+    lines = []
+    for target, items in by_target.items():
+        values = {one.label: "not measured" if one.value is None else number(one.value) for one in items}
+        missed = [f"{one.label} {values[one.label]}" for one in items if not one.passed]
+        passed = f"pass, {len(items)} of {len(items)} labels"
+        failed = f"fail, {len(missed)} of {len(items)} labels: {', '.join(missed)}"
+        lines.append(f"target  {target}: {failed if missed else passed}")
+    return lines
 
 
-def _outcome(found: Sequence[TargetResult]) -> str:
-    missed = [item for item in found if not item.passed]
-    if not missed:
-        return f"pass, {len(found)} of {len(found)} labels"
-    values = ("not measured" if one.value is None else number(one.value) for one in missed)
-    misses = ", ".join(f"{one.label} {value}" for one, value in zip(missed, values, strict=True))
-    return f"fail, {len(missed)} of {len(found)} labels: {misses}"
-
-
-def _read_metrics(strategies: Entries) -> list[str]:
-    """The metrics of contexts and answers that any label has: RAGAS's, answers, judgements."""
+def _said(strategies: Entries) -> Grid | None:
+    """RAGAS, answers and judgements: the mean of the scores there are, and their share where it is not all."""
     from hopbench.eval.metrics import all_metrics
 
     names = [*all_metrics("ragas"), *all_metrics("answer"), *all_metrics("judge")]
-    return [name for name in names if any(name in entry["measured"] for entry in strategies.values())]
-
-
-def _said(strategies: Entries, shown: Sequence[str]) -> Grid:
-    """RAGAS, answers and judgements: the mean of the scores there are, and their share where it is not all."""
+    shown = [name for name in names if any(name in entry["measured"] for entry in strategies.values())]
     rows = Grid("RAGAS, answers", *shown, right=shown)
     for label, entry in strategies.items():
-        cells = [_scored(entry["answered"].get(name), entry["measured"].get(name)) for name in shown]
-        rows.add_row(label, *cells)
-    return rows
-
-
-def _scored(mean: float | None, share: float | None) -> str:
-    return number(mean) + (f" ({share:.0%})" if share is not None and share < 1 else "")
+        shares = {name: entry["measured"].get(name) for name in shown}
+        cells = {name: number(entry["answered"].get(name)) for name in shown}
+        rows.add_row(label, *(cells[n] + (f" ({s:.0%})" if s is not None and s < 1 else "") for n, s in shares.items()))
+    return rows if shown else None
 
 
 def _notes(strategies: Entries, primary: str | None) -> list[str]:
