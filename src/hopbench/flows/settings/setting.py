@@ -5,7 +5,7 @@ A field is declared once, as `name: TYPE = flag(DEFAULT, "What it is.", ge=1)`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Self
 
@@ -50,6 +50,15 @@ Commas = Annotated[str, BeforeValidator(lambda value: value if isinstance(value,
 """Names in one text, with commas; a list of names is joined."""
 
 
+LIMITS = {
+    "greater_than": "must be above {gt:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "less_than_equal": "must be at most {le:g}",
+    "missing": "must be given",
+}
+"""Pydantic's kinds of errors, in the words of the other messages."""
+
+
 class Settings(BaseModel):
     """Base of all settings: immutable, no unknown fields; None stands for a field's default."""
 
@@ -64,8 +73,10 @@ class Settings(BaseModel):
             name = str(first["loc"][0]) if first["loc"] else ""
             if first["type"] == "extra_forbidden":
                 raise UnknownNameError("setting", name, type(self).model_fields) from None
-            value = "" if first["type"] == "missing" else f" {first['input']}"
-            raise ParameterError(f"{flag_name(name, type(self))}{value}: {first['msg']}") from None
+            given = first["input"]
+            value = "" if first["type"] == "missing" else f" {given:g}" if isinstance(given, float) else f" {given}"
+            limit = LIMITS.get(first["type"], first["msg"].lower()).format(**first.get("ctx", {}))
+            raise ParameterError(f"{flag_name(name, type(self))}{value}: {limit}") from None
 
     @model_validator(mode="before")
     @classmethod
@@ -77,13 +88,14 @@ class Settings(BaseModel):
         return type(self)(**{**dict(self), **values})
 
 
-def flags_of(*models: type[BaseModel], without: Sequence[str] = ()) -> Iterator[tuple[str, FieldInfo, Flag]]:
-    """The fields that have a `Flag`, in the order of their declaration."""
-    declared = {name: field for model in models for name, field in model.model_fields.items()}
-    for name, field in declared.items():
-        extra = field.json_schema_extra
-        if isinstance(extra, dict) and isinstance(flag := extra.get("flag"), Flag) and name not in without:
-            yield name, field, flag
+def flags_of(*models: type[BaseModel], without: Sequence[str] = ()) -> list[tuple[str, FieldInfo, Flag]]:
+    """The fields that are flags, in the order of their groups, then of their declaration."""
+    found: list[tuple[str, FieldInfo, Flag]] = []
+    for name, field in {name: field for model in models for name, field in model.model_fields.items()}.items():
+        extra: Any = field.json_schema_extra or {}
+        if "flag" in extra and name not in without:
+            found.append((name, field, extra["flag"]))
+    return sorted(found, key=lambda each: ORDER.index(each[2].group))
 
 
 def flag_name(name: str, *models: type[BaseModel]) -> str:

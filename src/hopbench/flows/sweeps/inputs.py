@@ -162,7 +162,7 @@ def graph_options(plan: SweepPlan, dataset: str, build: Build) -> GraphOptions:
     """The options of the graph that a configuration is tried on; fields of the same name are the sweep file's."""
     content = plan.content
     asked = content.asked if content.llm else {}
-    return replace(_data_options(plan, dataset), llm=content.llm, **asked, **asdict(build))
+    return _data_options(plan, dataset).changed(llm=content.llm, **asked, **asdict(build))
 
 
 def _data_options(plan: SweepPlan, dataset: str) -> GraphOptions:
