@@ -20,7 +20,7 @@ from tests.flows.cli.conftest import call, write_benchmark
 from tests.support.places import ROOT
 from tests.support.served import serving
 
-from hopbench.flows.api.serving import Schedules
+from hopbench.flows.api.serving import _with_present, schedules_of
 
 if TYPE_CHECKING:
     from hopbench.flows.orchestration.runtime import PrefectRuntime
@@ -51,10 +51,10 @@ def test_what_would_fail_at_night_is_refused_now(tmp_path: Path, arguments: list
 
 
 def test_only_new_schedules_begin_paused() -> None:
-    first = Schedules([CRON], paused=True).beside([])
+    first = _with_present(schedules_of([CRON], "UTC", True), [])
     assert [(CRON, False)] == [(one.schedule.cron, one.active) for one in first]
     resumed = [one.model_copy(update={"active": True}) for one in first]  # on the pages
-    again = Schedules([CRON, SECOND], paused=True).beside(resumed)
+    again = _with_present(schedules_of([CRON, SECOND], "UTC", True), resumed)
     assert [(CRON, True), (SECOND, False)] == [(one.schedule.cron, one.active) for one in again]
 
 

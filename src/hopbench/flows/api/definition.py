@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from hashlib import sha256
 from inspect import Signature
@@ -26,36 +26,35 @@ from hopbench.flows.orchestration.runtime import START_SECONDS, inside_flow_run
 from hopbench.flows.settings.parameters import docstring, signature_of
 from hopbench.retrieval.support.errors import InputError
 
+Parameters = Mapping[str, FieldInfo]
 _shown = Repr()
 _shown.maxstring = _shown.maxother = 100
 
 
-def refusal(flow: str, parameters: Mapping[str, FieldInfo], values: Mapping[str, Any]) -> str | None:
+def refusal(flow: str, parameters: Parameters, values: Mapping[str, Any]) -> str | None:
     """What is wrong with the values sent to a flow, and the remedy; None where each fits its parameter."""
-    reasons = list(_reasons(parameters, values))
+    reasons = []
+    for name, value in values.items():
+        if name not in parameters:
+            near = get_close_matches(name, parameters, n=1)
+            instead = f"did you mean {near[0]}?" if near else f"there are {', '.join(parameters)}"
+            reasons.append(f"parameter {name} (sent: {_shown.repr(value)}) is unknown, {instead}")
+    for name, field in parameters.items():
+        if name not in values:
+            if field.is_required():
+                reasons.append(f"parameter {name} is missing: {field.description}")
+        elif limits := _misfits(field.annotation, values[name]):
+            about = str(field.description).rstrip(".")
+            reasons.append(f"parameter {name}={_shown.repr(values[name])}: {', or '.join(limits)} ({about})")
     if not reasons:
         return None
     return f"{flow} did not run: {'; '.join(reasons)}. Correct the parameters and start it again"
 
 
-def _reasons(parameters: Mapping[str, FieldInfo], values: Mapping[str, Any]) -> Iterator[str]:
-    for name in values:
-        if name not in parameters:
-            near = get_close_matches(name, parameters, n=1)
-            instead = f"did you mean {near[0]}?" if near else f"there are {', '.join(parameters)}"
-            yield f"parameter {name} (sent: {_shown.repr(values[name])}) is unknown, {instead}"
-    for name, field in parameters.items():
-        if name in values:
-            yield from _misfits(name, field, values[name])
-        elif field.is_required():
-            yield f"parameter {name} is missing: {field.description}"
-
-
-def _misfits(name: str, field: FieldInfo, value: Any) -> Iterator[str]:
+def _misfits(kind: Any, value: Any) -> list[str]:
     from pydantic import ConfigDict, TypeAdapter, ValidationError
     from pydantic.errors import PydanticUserError
 
-    kind: Any = field.annotation
     try:
         adapter = TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True))
     except PydanticUserError:  # a model's own configuration holds
@@ -63,9 +62,8 @@ def _misfits(name: str, field: FieldInfo, value: Any) -> Iterator[str]:
     try:
         adapter.validate_python(value)
     except ValidationError as error:
-        limits = dict.fromkeys(part["msg"] for part in error.errors())
-        about = str(field.description).rstrip(".")
-        yield f"parameter {name}={_shown.repr(value)}: {', or '.join(limits)} ({about})"
+        return list(dict.fromkeys(part["msg"] for part in error.errors()))
+    return []
 
 
 VARIABLES = (

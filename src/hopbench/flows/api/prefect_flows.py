@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,7 +38,7 @@ from hopbench.flows.sweeps.inputs import plan_of_content
 from hopbench.retrieval.support.errors import IncompleteError
 
 if TYPE_CHECKING:
-    from hopbench.eval.sweep.plan import SweepPlan
+    pass
 
 GRAPH_PARAMETERS = {
     **parameters_of(GraphOptions, dataset="hopworld"),
@@ -124,22 +124,17 @@ def nightly(**values: Any) -> Night:
 
     Fails, as `hopbench nightly` exits with 3 or 4, where there is a regression or the night is incomplete.
     """
-    with _reported():
-        return _night(values)
-
-
-def _night(values: Mapping[str, Any]) -> Night:
     from hopbench.flows.nights.run import nightly as run_night
 
-    night = NightlyOptions(**values_for(NightlyOptions, values), webhook=os.environ.get("HOPBENCH_WEBHOOK") or None)
-    out = Path(values["out"]) if values["out"] else None
-    given = {**values_for(RunOptions, values), "out": out or Path()}
-    options = RunOptions(**given, command="nightly (Prefect)")
-    done = run_night(options, night, out=out)
-    for line in [*done.lines, *(f"note: {note}" for note in done.notes)]:
-        _log.info("%s", line)
-    done.refuse()
-    return Night(Run(done.out, done.finished.warnings), done.outcome, tuple(done.lines))
+    with _reported():
+        night = NightlyOptions(**values_for(NightlyOptions, values), webhook=os.environ.get("HOPBENCH_WEBHOOK") or None)
+        out = Path(values["out"]) if values["out"] else None
+        given = {**values_for(RunOptions, values), "out": out or Path()}
+        done = run_night(RunOptions(**given, command="nightly (Prefect)"), night, out=out)
+        for line in [*done.lines, *(f"note: {note}" for note in done.notes)]:
+            _log.info("%s", line)
+        done.refuse()
+        return Night(Run(done.out, done.finished.warnings), done.outcome, tuple(done.lines))
 
 
 @contextmanager
@@ -188,14 +183,16 @@ def sweep(**values: Any) -> Sweep:
     Cancel it when you like: the same parameters go on where it stopped. Fails, as `hopbench sweep` exits with 4, where
     over 5% of a trial's questions failed.
     """
+    from hopbench.eval.sweep.plan import read_sweep
     from hopbench.flows.sweeps.flow import sweep as run_sweep
 
-    home = Home.resolve()
-    given = _given(values)
-    name = Path(values["file"]).stem if values["file"] else str(given.get("strategy", [{}])[0].get("strategy", "sweep"))
-    out = Path(values["out"]) if values["out"] else same_folder(home.sweeps, name, {"file": values["file"], **given})
+    home, file = Home.resolve(), values["file"]
+    given = {name: _plain(values[name]) for name in CONTENT if values[name] != FIELDS[name].default}
+    name = Path(file).stem if file else str(given.get("strategy", [{}])[0].get("strategy", "sweep"))
+    out = Path(values["out"]) if values["out"] else same_folder(home.sweeps, name, {"file": file, **given})
     spread = WorkerOptions(**values_for(WorkerOptions, values))
-    with _plan(values["file"], given, out) as plan:
+    opened = nullcontext(read_sweep(shipped_file(file) or Path(file), given)) if file else plan_of_content(given, out)
+    with opened as plan:
         swept = run_sweep(plan, out, champion=values["champion"], spread=spread)
     if swept.incomplete:
         raise IncompleteError(
@@ -205,24 +202,11 @@ def sweep(**values: Any) -> Sweep:
     return Sweep(out, swept.warnings)
 
 
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of the sweep file that differ from their defaults, as plain values."""
-    return {name: _plain(values[name]) for name in CONTENT if values[name] != FIELDS[name].default}
-
-
 def _plain(value: Any) -> Any:
+    """A field of the sweep file as a file has it."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", exclude_defaults=True)
     return [_plain(one) for one in value] if isinstance(value, list) else value
-
-
-def _plan(file: str | None, given: Mapping[str, Any], out: Path) -> AbstractContextManager[SweepPlan]:
-    """The plan of a file with some fields replaced, or of the fields alone, which are written to the folder."""
-    from hopbench.eval.sweep.plan import read_sweep
-
-    if file is not None:
-        return nullcontext(read_sweep(shipped_file(file) or Path(file), given))
-    return plan_of_content(given, out)
 
 
 def shipped_file(name: str) -> Path | None:

@@ -75,11 +75,10 @@ def serve_command(
 
     All further flags are those of scheduled nights.
     """
-    from hopbench.flows.api.serving import Schedules, serve
+    from hopbench.flows.api.serving import schedules_of, serve
 
     Home.resolve().apply_environment()  # before prefect is imported, which then is quiet on this console
-    schedules = Schedules(cron, timezone, paused)
-    schedules.check()
+    schedules = schedules_of(cron, timezone, paused)
     arguments = without_webhook(context.args)
     group: Any = context.find_root().command
     night = _night(group.commands, arguments)

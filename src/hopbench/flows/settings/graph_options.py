@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -298,8 +299,16 @@ class GraphOptions(ReaderOptions):
 
     def open_store(self, plan: GraphPlan, home: Home) -> GraphStore:
         """The store that holds, or will hold, the plan's graph."""
-        from hopbench.flows.settings.home import open_mapped, open_store
+        from hopbench.flows.settings.home import check_store, open_store
 
         if self.mapping is None:
             return open_store(self.store, plan.namespace, home)
-        return open_mapped(self.mapping, plan, home)
+        from hopbench.retrieval.corpus import chunk_passages
+        from hopbench.retrieval.graph.stores.graph_mapping import load_mapping
+        from hopbench.retrieval.graph.stores.mapped_store import MappedStore
+        from hopbench.retrieval.graph.stores.neo4j_connection import Connection
+
+        check_store("neo4j", home)
+        chunks = frozenset(chunk.id for chunk in chunk_passages(plan.passages, plan.settings.max_tokens))
+        server = Connection.resolve(os.environ, home.neo4j_env)
+        return MappedStore(server, load_mapping(self.mapping), chunks=chunks, build_key=plan.build_key)

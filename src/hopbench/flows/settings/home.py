@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from hopbench.retrieval.support.errors import InputError, UnknownNameError, exhausted
 
 if TYPE_CHECKING:
-    from hopbench.retrieval.graph.construction.plan import GraphPlan
     from hopbench.retrieval.graph.stores.base import GraphStore
 
 DAYS = 7
@@ -31,20 +30,6 @@ PATTERNS = (
     "cache/passages/.*-*",
 )
 """Below a home. What lies there belongs to one command, which touches it all the time."""
-
-
-def remove_abandoned(root: Path) -> None:
-    """Remove what nobody has touched for `DAYS` days.
-
-    Its age decides, not whether a process of that number lives: machines of a pool share a home.
-    """
-    limit = time.time() - DAYS * 86400
-    for pattern in PATTERNS:
-        for folder in root.glob(pattern):
-            with suppress(FileNotFoundError):
-                if folder.is_dir() and all(one.stat().st_mtime < limit for one in (folder, *folder.rglob("*"))):
-                    shutil.rmtree(folder, ignore_errors=True)
-
 
 DEFAULT_HOME = ".hopbench"
 NIGHT_RECORD = "nightly.json"
@@ -107,7 +92,7 @@ class Home:
             raise InputError("the folder that this was started in is gone: change to another one") from error
 
     def prepare(self) -> Home:
-        """Create the folders, prove that each can be written, and remove what killed commands left.
+        """Create the folders, prove that each can be written, and remove what killed commands left `DAYS` days ago.
 
         Raises InputError, naming the folder and the reason, where that fails.
         """
@@ -125,7 +110,11 @@ class Home:
                     f"HOPBENCH_HOME: the folder {folder} cannot be written ({error.strerror or error}). "
                     "Free or allow it, or name another folder with HOPBENCH_HOME=DIR."
                 ) from error
-        remove_abandoned(self.root)
+        limit = time.time() - DAYS * 86400  # by age, not by whether a process lives: machines of a pool share a home
+        for place in (place for pattern in PATTERNS for place in self.root.glob(pattern)):
+            with suppress(FileNotFoundError):
+                if place.is_dir() and all(one.stat().st_mtime < limit for one in (place, *place.rglob("*"))):
+                    shutil.rmtree(place, ignore_errors=True)
         return self
 
     def environment(self, current: Mapping[str, str]) -> dict[str, str]:
@@ -197,16 +186,3 @@ def open_store(engine: str, namespace: str, home: Home) -> GraphStore:
     from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 
     return KgliteStore(home.graphs, namespace)
-
-
-def open_mapped(mapping: Path, plan: GraphPlan, home: Home) -> GraphStore:
-    """A Neo4j graph that was built elsewhere, read under the names in `mapping`."""
-    from hopbench.retrieval.corpus import chunk_passages
-    from hopbench.retrieval.graph.stores.graph_mapping import load_mapping
-    from hopbench.retrieval.graph.stores.mapped_store import MappedStore
-    from hopbench.retrieval.graph.stores.neo4j_connection import Connection
-
-    check_store("neo4j", home)
-    chunks = frozenset(chunk.id for chunk in chunk_passages(plan.passages, plan.settings.max_tokens))
-    server = Connection.resolve(os.environ, home.neo4j_env)
-    return MappedStore(server, load_mapping(mapping), chunks=chunks, build_key=plan.build_key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.setting import MODELS, Commas, Settings, flag, named_flags
@@ -94,12 +94,8 @@ class ModelOptions(ReaderOptions):
             return {}
         from hopbench.retrieval.llm import Endpoint
 
-        result = {}
-        if self.llm is not None:
-            result["llm"] = Endpoint.parse(self.llm, "llm", **self.asked)
-        if self.judge is not None:
-            result["judge"] = Endpoint.parse(self.judge, "judge", **self.asked)
-        return result
+        named: dict[Literal["llm", "judge"], str | None] = {"llm": self.llm, "judge": self.judge}
+        return {role: Endpoint.parse(name, role, **self.asked) for role, name in named.items() if name is not None}
 
     def reach(self, home: Home) -> list[str]:
         """Raise IncompleteError, naming the flag and the address, where nothing listens at a model's address.
