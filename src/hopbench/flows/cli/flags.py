@@ -67,18 +67,17 @@ def with_flags(
             text, dashed = f"{field.description}{form}", flag.name or f"--{name.replace('_', '-')}"
             annotation = Annotated[kind, option(flag.group, dashed, help=text, values=flag.values, **limits)]
             parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
-        parameters = sorted((one.replace(kind=Parameter.KEYWORD_ONLY) for one in parameters), key=_group)
+        place: dict[str | None, int] = {None: -1} | {group: number for number, group in enumerate(ORDER)}
+        placed = []  # arguments, which have no group, come first
+        for one in parameters:
+            group = next((about.rich_help_panel for about in get_args(one.annotation)[1:]), None)
+            placed.append((place[group], len(placed), one.replace(kind=Parameter.KEYWORD_ONLY)))
+        parameters = [one for _, _, one in sorted(placed)]
         command.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
         command.__annotations__ = {one.name: one.annotation for one in parameters}
         return command
 
     return decorate
-
-
-def _group(one: Parameter) -> int:
-    """The position of a parameter's group; arguments, which have none, come first."""
-    panels = (getattr(about, "rich_help_panel", None) for about in get_args(one.annotation)[1:])
-    return next((ORDER.index(panel) for panel in panels if panel in ORDER), -1)
 
 
 def read_config(context: typer.Context, file: Path | None) -> Path | None:

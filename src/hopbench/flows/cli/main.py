@@ -94,7 +94,14 @@ def main() -> None:
     """Entry point: exit codes 0 done, 1 unexpected, 2 bad input, 3 regression, 4 incomplete, 130 interrupted."""
     gc.set_threshold(COLLECT_AFTER)
     atexit.register(gc.freeze)  # collecting a last time takes a night over a second, of memory that goes anyway
-    prepare_output()
+    for name, descriptor in (("stdout", STDOUT), ("stderr", STDERR)):
+        stream = getattr(sys, name)
+        if stream is not None and stream is getattr(sys, f"__{name}__"):  # else somebody collects it
+            raw = io.BufferedWriter(Output(descriptor, "w", closefd=False))
+            lines = stream.line_buffering
+            setattr(sys, name, io.TextIOWrapper(raw, stream.encoding, "backslashreplace", line_buffering=lines))
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     try:
         refuse_undecodable_arguments(sys.argv[1:])
         try:
@@ -192,18 +199,6 @@ class Output(io.FileIO):
             raise IncompleteError(
                 f"standard output cannot be written ({error.strerror}): send it elsewhere; files are not affected"
             ) from error
-
-
-def prepare_output() -> None:
-    """Write to both streams by `Output`, and characters that the console cannot encode as escapes."""
-    for name, descriptor in (("stdout", STDOUT), ("stderr", STDERR)):
-        stream = getattr(sys, name)
-        if stream is not None and stream is getattr(sys, f"__{name}__"):  # else somebody collects it
-            raw = io.BufferedWriter(Output(descriptor, "w", closefd=False))
-            lines = stream.line_buffering
-            setattr(sys, name, io.TextIOWrapper(raw, stream.encoding, "backslashreplace", line_buffering=lines))
-        elif hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

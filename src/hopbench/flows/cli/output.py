@@ -92,23 +92,19 @@ class Grid:
                 if len(part) > self._keys and _total([needed[one] for one in (*part, column)]) > width:
                     break
                 part.append(column)
-            yield _narrowed({column: natural[column] for column in part}, smallest, width)
+            widths = {column: natural[column] for column in part}
+            for _ in range(_total(widths.values()) - width):  # the widest of the folded columns gets narrower
+                widest = max(part, key=lambda column: (widths[column] > smallest[column], widths[column]))
+                if widths[widest] <= smallest[widest]:
+                    break
+                widths[widest] -= 1
+            yield widths
             rest = [column for column in chosen if column not in part]
             chosen = [*part[: self._keys], *rest] if rest else []
 
 
 def _total(widths: Collection[int]) -> int:
     return sum(widths) + GAP * max(0, len(widths) - 1)
-
-
-def _narrowed(widths: dict[int, int], smallest: Sequence[int], width: int) -> dict[int, int]:
-    """The widths, the widest of the folded columns narrowed while it is too much."""
-    for _ in range(_total(widths.values()) - width):
-        widest = max(widths, key=lambda column: (widths[column] > smallest[column], widths[column]))
-        if widths[widest] <= smallest[widest]:
-            break
-        widths[widest] -= 1
-    return widths
 
 
 WIDTH = 120

@@ -216,7 +216,8 @@ class GraphOptions(ReaderOptions):
                 raise UnknownNameError(name, str(method), METHODS)
         if self.extractor == "spacy" or not self.triples:
             self._recogniser_name(self.extractor)  # refuses what is not installed or broken
-        self._check_neo4j_flags()
+        if self.mapping or self.neo4j_vector_index:
+            self._check_neo4j_flags()
         if self.extractor == "rules+triples" and not self.triples:
             raise InputError(
                 "--extractor rules+triples adds ready triples to the rules' graph: --triples FILE names them"

@@ -70,13 +70,15 @@ class ModelOptions(ReaderOptions):
         self.endpoints()
         if self.judge_profile not in PROFILES:
             raise UnknownNameError("judge profile", self.judge_profile, PROFILES)
-        _, judged = self.finalists, self.judged
-        named = judged if self.judge_metrics not in ("", "all") else ()
+        named = self.judged if self.judge_metrics not in ("", "all") else ()
+        if self.judge_on != "all":
+            _ = self.finalists  # refuses what is no number of labels
         if self.judge is None and (named or self.judge_on != "all" or self.repeats != 1):
             raise InputError(
                 "--judge-metrics, --judge-on and --repeats need a judge: name one with --judge MODEL[@URL]"
             )
-        if self.llm is None and self.judge is None and (asked := self.asked):
+        asked = [name for name in ("reasoning_effort", "completion_tokens") if getattr(self, name) is not None]
+        if asked and self.llm is None and self.judge is None:
             raise InputError(
                 f"{named_flags(asked)}: no language model is asked: name one with --llm or --judge MODEL[@URL]"
             )

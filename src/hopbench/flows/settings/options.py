@@ -141,8 +141,11 @@ class RunOptions(GraphOptions, ModelOptions, WorkerOptions):
 
     def labels(self) -> dict[str, Strategy]:
         """The labels of the run with their strategies: ours, then those of --runs, --retriever and `functions`."""
-        from hopbench.flows.settings.foreign import foreign_labels
         from hopbench.retrieval.strategies.registry import resolve  # loads scipy
+
+        if not (self.runs or self.retrievers or self.functions):
+            return resolve(self.strategies, self.changes)
+        from hopbench.flows.settings.foreign import foreign_labels
 
         foreign, changes = foreign_labels(self.runs, self.retrievers, self.functions, self.changes)
         return {**resolve(self.strategies, changes), **foreign}
@@ -170,7 +173,8 @@ class RunOptions(GraphOptions, ModelOptions, WorkerOptions):
 
     @model_validator(mode="after")
     def _workers_fit(self) -> Self:
-        self.check_workers(self.llm)
+        if self.runner or self.workers:
+            self.check_workers(self.llm)
         if self.functions and self.runner not in ("", "threads"):
             raise InputError(
                 f"--runner {self.runner} has workers in other processes, which lack {', '.join(self.functions)}: "

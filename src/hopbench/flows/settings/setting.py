@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from hopbench.retrieval.support.errors import ParameterError, UnknownNameError
@@ -67,7 +67,7 @@ class Settings(BaseModel):
     def __init__(self, **values: Any) -> None:
         """Raise UnknownNameError for a keyword that is no setting, ParameterError for a value that does not fit."""
         try:
-            super().__init__(**values)
+            super().__init__(**{name: value for name, value in values.items() if value is not None})
         except ValidationError as error:
             first = error.errors()[0]
             name = str(first["loc"][0]) if first["loc"] else ""
@@ -77,11 +77,6 @@ class Settings(BaseModel):
             value = "" if first["type"] == "missing" else f" {given:g}" if isinstance(given, float) else f" {given}"
             limit = LIMITS.get(first["type"], first["msg"].lower()).format(**first.get("ctx", {}))
             raise ParameterError(f"{flag_name(name, type(self))}{value}: {limit}") from None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_none(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {name: value for name, value in values.items() if value is not None}
 
     def changed(self, **values: Any) -> Self:
         """The same settings with other values; None is a field's default."""
