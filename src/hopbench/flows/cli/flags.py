@@ -68,7 +68,7 @@ def with_flags(
             annotation = Annotated[kind, option(flag.group, dashed, help=text, values=flag.values, **limits)]
             parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
         place: dict[str | None, int] = {None: -1} | {group: number for number, group in enumerate(ORDER)}
-        placed = []  # arguments, which have no group, come first
+        placed: list[tuple[int, int, Parameter]] = []  # arguments, which have no group, come first
         for one in parameters:
             group = next((about.rich_help_panel for about in get_args(one.annotation)[1:]), None)
             placed.append((place[group], len(placed), one.replace(kind=Parameter.KEYWORD_ONLY)))
