@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from hopbench.eval.compare import Comparison
     from hopbench.eval.report.recommend import Option, Recommendation
-    from hopbench.eval.statistics import Interval
     from hopbench.flows.cli._compare_sides import Side, Source
 
 
@@ -211,25 +210,16 @@ def _primary(sides: list[Side]) -> str:
 
 def _flat(comparison: Comparison) -> list[dict[str, Any]]:
     """A row for each pair, with the names of a run's comparisons; wins and losses are counted."""
-    return [
-        {
-            "label": pair.label,
-            "baseline": pair.baseline,
-            "metric": comparison.metric,
-            "questions": pair.n,
-            "effect": pair.difference,
-            **_limits(pair.ci, "ci"),
-            **_limits(pair.ci_family, "family"),
-            **{name: getattr(pair, name) for name in ("p", "p_holm", "minimum_detectable", "verdict", "ties")},
-            "wins": len(pair.wins),
-            "losses": len(pair.losses),
-        }
-        for pair in comparison.pairs
-    ]
-
-
-def _limits(interval: Interval | None, name: str) -> dict[str, float | None]:
-    return {f"{name}_low": interval.low if interval else None, f"{name}_high": interval.high if interval else None}
+    rows = []
+    for pair in comparison.pairs:
+        row: dict[str, Any] = {"label": pair.label, "baseline": pair.baseline, "metric": comparison.metric}
+        row |= {"questions": pair.n, "effect": pair.difference}
+        for name, interval in (("ci", pair.ci), ("family", pair.ci_family)):
+            row[f"{name}_low"] = interval.low if interval else None
+            row[f"{name}_high"] = interval.high if interval else None
+        row |= {name: getattr(pair, name) for name in ("p", "p_holm", "minimum_detectable", "verdict", "ties")}
+        rows.append({**row, "wins": len(pair.wins), "losses": len(pair.losses)})
+    return rows
 
 
 def _plain(comparison: Comparison, sides: list[Side], first: Source, seed: int) -> dict[str, Any]:
@@ -275,18 +265,15 @@ def recommend_command(
             {**asdict(found), "sentence": found.sentence(), "alternatives": [o.label for o in found.alternatives]}
         )
         return
-    console().print(found.sentence(), markup=False)
-    _print_options(found)
-
-
-def _print_options(found: Recommendation) -> None:
+    screen = console()
+    screen.print(found.sentence(), markup=False)
     heads = ("label", found.metric, "difference", "interval", "verdict", *COSTS, "note")
     drop = ("LLM calls", "ms p50", "interval", "tokens")
     rows = Grid(*heads, right=(found.metric, "difference", *COSTS), drop=drop, fold=("label", "note"))
     for each in found.options:
         rows.add_row(*_cells(each, found))
-    console().print(rows)
-    console().print(
+    screen.print(rows)
+    screen.print(
         "difference: mean of label − the best; its interval holds for all labels together. “as good” means that these "
         "questions cannot tell the two apart, not that they are equal. tokens: context that a reader gets, a mean.",
         markup=False,
@@ -297,16 +284,13 @@ def _cells(entry: Option, found: Recommendation) -> list[str]:
     pair = entry.against_best
     interval = pair.ci_family if pair else None
     verdict = "as good" if entry.as_good else pair.verdict if pair else "the best" if entry is found.best else "–"
-    note = "; ".join(entry.excluded) or ("cheaper" if entry.cheaper else "")
+    costs = (entry.latency_ms, 1), (entry.latency_ms_p95, 1), (entry.context_tokens, 0), (entry.llm_calls, 2)
     return [
         entry.label,
         number(entry.value),
         number(pair.difference, sign=True) if pair else "–",
         f"{interval.low:+.3f} … {interval.high:+.3f}" if interval else "–",
         verdict,
-        number(entry.latency_ms, 1),
-        number(entry.latency_ms_p95, 1),
-        number(entry.context_tokens, 0),
-        number(entry.llm_calls, 2),
-        note,
+        *(number(value, digits) for value, digits in costs),
+        "; ".join(entry.excluded) or ("cheaper" if entry.cheaper else ""),
     ]

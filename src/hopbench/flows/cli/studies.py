@@ -17,11 +17,9 @@ from hopbench.flows.studies.options import SynthesizeOptions, TrainOptions
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
-    from hopbench.eval.answering.judge.outcome import Estimated
     from hopbench.flows.studies.judge_check import Checked
     from hopbench.flows.studies.synthesis import CheckOutcome
     from hopbench.flows.studies.synthesize import Written
-    from hopbench.flows.studies.training import Trained
 
 
 @with_flags(SynthesizeOptions, without=("questions", "limit"))
@@ -144,13 +142,17 @@ def _print_checked(checked: Checked) -> None:
         cells = [f"{a:,.0f} → {b:,.0f}" for a, b in pairs]
         faster = f"{full.seconds / compact.seconds:.1f} ×" if compact.seconds else "–"
         of = f" ({agreement.ranked} of {len(checked.agreements) - 1})" if agreement.metric == "all" else ""
-        agreed = [_interval(agreement.spearman) + of, _interval(agreement.difference)]
+        spearman, difference = (
+            "–" if one.value is None else f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]"
+            for one in (agreement.spearman, agreement.difference)
+        )
         rows.add_row(
             agreement.metric,
             str(agreement.samples),
             *cells,
             faster,
-            *agreed,
+            spearman + of,
+            difference,
             f"{full.failures} → {compact.failures}",
         )
     screen = console()
@@ -158,12 +160,6 @@ def _print_checked(checked: Checked) -> None:
     screen.print(rows)
     screen.print("It holds for this model and these questions only.")
     screen.print(f"wrote  {checked.file}", markup=False, soft_wrap=True)
-
-
-def _interval(found: Estimated) -> str:
-    if found.value is None:
-        return "–"
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
 train_app = typer.Typer(help="Learn the weights of a strategy from questions with gold passages.", no_args_is_help=True)
@@ -185,7 +181,16 @@ def hoprank_command(**flags: Any) -> None:
     options = TrainOptions(**flags)
     with terminal_progress() as progress:
         trained = run(options, progress)
-    _print_trained(trained)
+    head = ("tested on", "model", "data set", "embedder", "questions", "recall@5", "all_gold@10")
+    rows = Grid(*head, right=("questions",))
+    for one in trained.figures:
+        recall = f"{one.recall_at_5:.3f} [{one.recall_interval[0]:.3f}, {one.recall_interval[1]:.3f}]"
+        complete = f"{one.all_gold_at_10:.3f} [{one.all_gold_interval[0]:.3f}, {one.all_gold_interval[1]:.3f}]"
+        name, embedder = one.dataset + (" with triples" if one.triples else ""), one.embedder.partition(":")[0]
+        rows.add_row(one.setting, one.model, name, embedder, str(one.questions), recall, complete)
+    console().print(rows)
+    for warning in trained.warnings:
+        echo(f"warning: {warning}", err=True)
     if trained.unwritten is not None:
         raise trained.unwritten
     echo(
@@ -193,24 +198,3 @@ def hoprank_command(**flags: Any) -> None:
         if options.out
         else "figures alone; --out FILE learns from all questions and keeps the weights"
     )
-
-
-def _print_trained(trained: Trained) -> None:
-    rows = Grid(
-        "tested on", "model", "data set", "embedder", "questions", "recall@5", "all_gold@10", right=("questions",)
-    )
-    for figure in trained.figures:
-        recall = f"{figure.recall_at_5:.3f} [{figure.recall_interval[0]:.3f}, {figure.recall_interval[1]:.3f}]"
-        complete = f"{figure.all_gold_at_10:.3f} [{figure.all_gold_interval[0]:.3f}, {figure.all_gold_interval[1]:.3f}]"
-        rows.add_row(
-            figure.setting,
-            figure.model,
-            figure.dataset + (" with triples" if figure.triples else ""),
-            figure.embedder.partition(":")[0],
-            str(figure.questions),
-            recall,
-            complete,
-        )
-    console().print(rows)
-    for warning in trained.warnings:
-        echo(f"warning: {warning}", err=True)

@@ -63,7 +63,13 @@ def _best(swept: SweepOutcome) -> Grid:
         cells = [number(value) for value in map(result.mean, metrics)]
         cells += [number(result.ragas.get(name)) for name in ragas]
         spent = ["–" if (cost := result.cost(name)) is None else number(cost, 1) for name in costs]
-        rows.add_row(result.candidate.strategy.name, settings, *cells, *spent, number(_seconds(result), 1))
+        rows.add_row(
+            result.candidate.strategy.name,
+            settings,
+            *cells,
+            *spent,
+            number(sum(one.seconds for one in result.records.values()), 1),
+        )
     return rows
 
 
@@ -118,10 +124,6 @@ def _ablations(swept: SweepOutcome) -> Grid:
     return rows
 
 
-def _seconds(result: Result) -> float:
-    return sum(record.seconds for record in result.records.values())
-
-
 FIELDS = ("llm", "judge", "reasoning_effort", "completion_tokens", "budget", "min_grade", "strict")
 """The settings of a run that take the place of the sweep file's."""
 
@@ -159,7 +161,14 @@ def sweep_command(
     plan = read_sweep(file, {name: flags[name] for name in FIELDS if flags[name] is not None})
     spread = WorkerOptions(**values_for(WorkerOptions, flags))
     spread.check_workers(plan.content.llm)
-    echo(_extent(plan))
+    content = plan.content
+    each = [
+        f"{plan.configurations} configurations",
+        f"{len(plan.datasets)} data sets ({', '.join(Path(name).name for name in plan.datasets)})",
+        *([f"{len(content.all_seeds)} seeds"] if len(content.all_seeds) > 1 else []),
+        *([f"{content.repeats} repeats"] if content.repeats > 1 else []),
+    ]
+    echo(f"{plan.trials} trials: {' × '.join(each)}")
     if dry_run or out is None:
         _estimate(plan)
     else:
@@ -181,17 +190,6 @@ def _sweep(plan: SweepPlan, out: Path, spread: WorkerOptions, champion: bool) ->
         )
 
 
-def _extent(plan: SweepPlan) -> str:
-    """How many trials there are, and of what."""
-    each = [
-        f"{plan.configurations} configurations",
-        f"{len(plan.datasets)} data sets ({', '.join(Path(name).name for name in plan.datasets)})",
-        *([f"{len(plan.content.all_seeds)} seeds"] if len(plan.content.all_seeds) > 1 else []),
-        *([f"{plan.content.repeats} repeats"] if plan.content.repeats > 1 else []),
-    ]
-    return f"{plan.trials} trials: {' × '.join(each)}"
-
-
 def _estimate(plan: SweepPlan) -> None:
     from hopbench.flows.settings.home import Home
     from hopbench.flows.sweeps.inputs import (
@@ -209,7 +207,10 @@ def _estimate(plan: SweepPlan) -> None:
     if plan.content.halving:
         echo(f"halving makes that {found.trials} trials, most of them on few questions")
     echo(f"{found.graphs} graphs, {found.rebuilds} of them to be built")
-    echo(f"about {_duration(found.seconds)} ({source}); finished trials are not repeated")
+    minutes = found.seconds / 60
+    duration = f"{found.seconds:.0f} seconds" if minutes < 1.5 else f"{minutes:.0f} minutes"
+    duration = duration if minutes < 90 else f"{minutes / 60:.1f} hours"
+    echo(f"about {duration} ({source}); finished trials are not repeated")
     models = estimate_models(plan, benchmarks)
     if models is not None:
         print_estimate(
@@ -218,9 +219,3 @@ def _estimate(plan: SweepPlan) -> None:
     for warning in warnings_of_plan(plan, benchmarks):
         if models is None or warning not in models.warnings:
             echo(f"warning: {warning}")
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} seconds"
-    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
