@@ -62,7 +62,9 @@ def with_flags(
             if default is None and NoneType not in get_args(kind):
                 kind = kind | None
             bounds = {"ge": "min", "le": "max"}
-            limits = {bounds[a]: getattr(one, a) for one in field.metadata for a in bounds if hasattr(one, a)}
+            limits = {
+                bounds[a]: getattr(one, a) for one in field.metadata for a in bounds if flag.ranged and hasattr(one, a)
+            }
             # The flag is named here, since Typer would add --no-NAME to one that is true or false.
             text, dashed = f"{field.description}{form}", flag.name or f"--{name.replace('_', '-')}"
             annotation = Annotated[kind, option(flag.group, dashed, help=text, values=flag.values, **limits)]

@@ -73,7 +73,11 @@ class NightlyOptions(Settings):
     """
 
     keep: int | None = flag(
-        None, "Nights of this benchmark to keep; older ones go, with their graphs and files.", ge=1, group=NIGHTLY
+        None,
+        "Nights of this benchmark to keep; older ones go, with their graphs and files.",
+        ge=1,
+        ranged=False,
+        group=NIGHTLY,
     )
     latency_factor: float = flag(
         LATENCY_FACTOR,

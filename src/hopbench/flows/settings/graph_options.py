@@ -76,7 +76,7 @@ def build_number(name: str) -> Any:
     """A number of `BuildSettings` as a setting; left out, it has the default declared there."""
     number = BUILD_NUMBERS[name]
     about = f"{number.help[0].upper()}{number.help[1:]} (default {number.default})."
-    return flag(None, about, ge=number.low, le=number.high)
+    return flag(None, about, ge=number.low, le=number.high, ranged=False)
 
 
 class GraphOptions(ReaderOptions):

@@ -29,7 +29,7 @@ class Flag:
 
     `values` names the list of values that completion and Prefect's form offer (`settings.values`), `name` the flag
     where it is not the field's name. `commas`: one text with commas on the command line, a list in a form. `builds`:
-    another value makes another graph.
+    another value makes another graph. `ranged`: the command line shows the bounds, and refuses what is beyond them.
     """
 
     group: str = DATA
@@ -38,6 +38,7 @@ class Flag:
     commas: bool = False
     form: bool = True
     builds: bool = True
+    ranged: bool = True
 
 
 def flag(default: Any, help: str, group: str = DATA, **more: Any) -> Any:
@@ -50,6 +51,8 @@ Commas = Annotated[str, BeforeValidator(lambda value: value if isinstance(value,
 """Names in one text, with commas; a list of names is joined."""
 
 
+BOUNDS = ("gt", "ge", "le")
+RANGED = ("greater_than_equal", "less_than_equal")
 LIMITS = {
     "greater_than": "must be above {gt:g}",
     "greater_than_equal": "must be at least {ge:g}",
@@ -73,9 +76,12 @@ class Settings(BaseModel):
             name = str(first["loc"][0]) if first["loc"] else ""
             if first["type"] == "extra_forbidden":
                 raise UnknownNameError("setting", name, type(self).model_fields) from None
-            given = first["input"]
-            value = "" if first["type"] == "missing" else f" {given:g}" if isinstance(given, float) else f" {given}"
-            limit = LIMITS.get(first["type"], first["msg"].lower()).format(**first.get("ctx", {}))
+            value = "" if first["type"] == "missing" else f" {first['input']}"
+            field = type(self).model_fields[name] if name in type(self).model_fields else FieldInfo()
+            bounds = {bound: getattr(one, bound) for one in field.metadata for bound in BOUNDS if hasattr(one, bound)}
+            limit = LIMITS.get(first["type"], first["msg"].lower()).format(**bounds)
+            if first["type"] in RANGED and {"ge", "le"} <= bounds.keys():
+                limit = f"must be {bounds['ge']:g}..{bounds['le']:g}"
             raise ParameterError(f"{flag_name(name, type(self))}{value}: {limit}") from None
 
     def changed(self, **values: Any) -> Self:
