@@ -85,8 +85,7 @@ def run(
             question, best first, or the URL of an endpoint.
         runs: Files of rankings made elsewhere, by label (docs/your-retriever.md).
         prefect: Whether it is a flow run on a Prefect server.
-        **settings: The flags of `hopbench run` by the names that its config file has: those of `open`, and `changes`
-            (`--set`), `targets`, `metrics`, `ragas`, `seed`, `llm`, `judge` and so on.
+        **settings: More settings of a run: those of `open`, `changes` (`--set`), `targets`, `metrics`, `judge`, ….
 
     Returns:
         The finished run.

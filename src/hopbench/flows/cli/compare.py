@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from hopbench.flows.cli.flags import Json, argument, option
 from hopbench.flows.cli.output import Grid, console, number, print_csv, print_json
+from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.setting import DATA, EXECUTION, OUTPUT, STRATEGIES
 from hopbench.retrieval.support.errors import InputError
 
@@ -177,17 +178,15 @@ def compare_command(
 ) -> None:
     """Compare labels question by question: effect, interval, p after Holm, verdict, wins and losses."""
     from hopbench.eval.compare import compare
-    from hopbench.flows.cli._compare_sides import Sources, choose_baseline, refuse_unmeasured, resolve_sides
-    from hopbench.flows.settings.home import Home
+    from hopbench.flows.cli._compare_sides import Sources, choose_baseline, resolve_sides
 
     sources, sides = Sources(Home.resolve(), dataset), sides or []
     found = resolve_sides(sides, sources, runs or ())
     chosen = choose_baseline(sides, found, baseline, sources)
     first = next((side.run for side in found if "passages" in side.run.results["benchmark"]), found[0].run)
     types = {q.id: q.type for q in first.benchmark(dataset).questions} if by_type else None
-    metric = metric or _primary(found)
-    refuse_unmeasured(found, metric)
-    comparison = compare({side.name: side.rows for side in found}, chosen, metric, seed=seed, types=types)
+    measured = _measured(found, metric)
+    comparison = compare({side.name: side.rows for side in found}, chosen, measured, seed=seed, types=types)
     if as_json:
         print_json(_plain(comparison, found, first, seed))
     elif as_csv:
@@ -196,15 +195,17 @@ def compare_command(
         print_comparison(comparison, found, first, seed, listed=listed)
 
 
-def _primary(sides: list[Side]) -> str:
-    """The primary metric of the sides' benchmark. Raises InputError where it has none."""
+def _measured(sides: list[Side], metric: str | None) -> str:
+    """The metric, or the primary one of the sides' benchmark. Raises InputError where a side has none."""
     from hopbench.eval.metrics import PRIMARY, lacking, primary_of
+    from hopbench.flows.cli._compare_sides import refuse_unmeasured
 
     results = [side.run.results for side in sides]
     scored = [result for result in results if "primary_metric" in result["benchmark"]]
-    found = primary_of(scored[0]) if scored else primary_of(results[0]) or PRIMARY
+    found = metric or (primary_of(scored[0]) if scored else primary_of(results[0]) or PRIMARY)
     if found is None:
         raise InputError(f"nothing to compare on: {lacking(None)}; or name a judged metric with --metric")
+    refuse_unmeasured(sides, found)
     return found
 
 
