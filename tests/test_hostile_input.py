@@ -12,7 +12,7 @@ from tests.flows.cli.conftest import write_benchmark
 from hopbench.eval.benchmarks import load_benchmark, load_triples
 from hopbench.eval.benchmarks.files import DEPTH_LIMIT, LINE_LIMIT
 from hopbench.eval.benchmarks.questions import read_qrels
-from hopbench.flows.cli.output import add_row, console, table
+from hopbench.flows.cli.output import Grid, console
 from hopbench.retrieval.strategies.hoprank.scoring import load as load_weights
 from hopbench.retrieval.support.errors import InputError
 
@@ -98,7 +98,7 @@ def test_a_name_too_long_for_files_is_refused_at_once(tmp_path: Path) -> None:
 
 
 def test_titles_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = table("title")
-    add_row(rows, "A\x1b[31mB\x9b2J\u202e")
+    rows = Grid("title")
+    rows.add_row("A\x1b[31mB\x9b2J\u202e")
     console().print(rows)
     assert ["title", r"A\x1b[31mB\x9b2J\u202e"] == [line.strip() for line in capsys.readouterr().out.splitlines()]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hopbench.flows.cli import complete
 from hopbench.flows.cli.flags import option
 from hopbench.flows.settings.setting import DATA, OUTPUT, STRATEGIES
 from hopbench.retrieval.support.errors import InputError
@@ -32,7 +31,7 @@ _TRIALS_ON = option(
     DATA,
     metavar="DATASET",
     help="Also measure one more trial of a sweep there, over 200.",
-    complete=complete.datasets,
+    values="datasets",
 )
 app = typer.Typer(pretty_exceptions_enable=False)
 
@@ -40,13 +39,11 @@ app = typer.Typer(pretty_exceptions_enable=False)
 @app.command()
 def costs(
     strategies: Annotated[
-        str, option(STRATEGIES, help="Labels, comma-separated; all; all:tuned.", complete=complete.labels)
+        str, option(STRATEGIES, help="Labels, comma-separated; all; all:tuned.", values="labels")
     ] = "all,all:tuned",
     sizes: Annotated[str, option(DATA, help="Passages of each world, separated by commas, or none.")] = SIZES,
     questions: Annotated[int, option(DATA, min=10, max=200, help="Questions put to each world.")] = 100,
-    store: Annotated[
-        str, option(DATA, help="The graphs' store: kglite, arrays or neo4j.", complete=complete.stores)
-    ] = "kglite",
+    store: Annotated[str, option(DATA, help="The graphs' store: kglite, arrays or neo4j.", values="stores")] = "kglite",
     out: Annotated[
         Path | None,
         option(OUTPUT, metavar="DIR", help="Keep worlds, graphs and figures here; the same command goes on here."),
@@ -120,15 +117,15 @@ def _growth(
 
 
 def _trials(dataset: str, home: Home) -> None:
-    from hopbench.flows.cli.output import add_row, console, table
+    from hopbench.flows.cli.output import Grid, console
     from tools.costs.sweep_trial import GRIDS, marginal_cost
 
     heads = ("first", "one more", "longest")
-    rows = table("seconds of a trial", "questions", "trials", *heads, right=("questions", "trials", *heads))
+    rows = Grid("seconds of a trial", "questions", "trials", *heads, right=("questions", "trials", *heads))
     for strategy in GRIDS:
         cost = marginal_cost(dataset, strategy, home)
         spent = (f"{seconds:.2f}" for seconds in (cost.first, cost.mean, cost.longest))
-        add_row(rows, strategy, str(cost.questions), str(cost.trials + 1), *spent)
+        rows.add_row(strategy, str(cost.questions), str(cost.trials + 1), *spent)
     console().print(rows)
 
 
@@ -145,21 +142,21 @@ def _sizes(text: str) -> list[int]:
 
 
 def _print_costs(costs: Sequence[Cost], sizes: Sequence[int]) -> None:
-    from hopbench.flows.cli.output import add_row, console, table
+    from hopbench.flows.cli.output import Grid, console
 
     screen = console()
     heads = [f"{size:,}" for size in sizes]
     labels = {cost.label: [one for one in costs if one.label == cost.label] for cost in costs}
-    once = table("once per index", "round trips", "seconds at most", right=("round trips", "seconds at most"))
+    once = Grid("once per index", "round trips", "seconds at most", right=("round trips", "seconds at most"))
     for label, own in labels.items():
-        add_row(once, label, str(own[-1].round_trips), f"{max(cost.once_seconds for cost in own):.1f}")
+        once.add_row(label, str(own[-1].round_trips), f"{max(cost.once_seconds for cost in own):.1f}")
     screen.print(once)
     for title, of in _COLUMNS.items():
-        rows = table(title, *heads, "growth", right=(*heads, "growth"))
+        rows = Grid(title, *heads, "growth", right=(*heads, "growth"))
         for label, own in labels.items():
             values = [of(cost) for cost in own]
             growth = f"× {values[-1] / values[-2]:.1f}" if len(values) > 1 and values[-2] else "–"
-            add_row(rows, label, *(f"{value:,.2f}" for value in values), growth)
+            rows.add_row(label, *(f"{value:,.2f}" for value in values), growth)
         screen.print(rows)
     screen.print("round trips: for all questions together; growth: from the last size but one to the last")
 

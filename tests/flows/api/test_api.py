@@ -8,15 +8,13 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 
 import hopbench
-from hopbench.flows.api.functions import GraphSettings
 from hopbench.flows.cli.overview import list_runs
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.options import GraphOptions
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.support.errors import InputError, ParameterError, UnknownNameError
 
@@ -37,10 +35,6 @@ def test_every_public_name_is_there_and_no_other() -> None:
     assert set(hopbench.__all__) < set(dir(hopbench))
     with pytest.raises(AttributeError, match="module 'hopbench' has no attribute 'opne'"):
         hopbench.opne  # noqa: B018 - the access is the test
-
-
-def test_graph_settings_are_the_options_of_a_graph() -> None:
-    assert set(GraphOptions.__dataclass_fields__) - {"dataset"} == set(get_type_hints(GraphSettings))
 
 
 def test_a_question_is_answered_with_passages_and_what_led_to_them(corpus: hopbench.Corpus) -> None:
@@ -158,9 +152,9 @@ def test_what_cannot_be_explained_is_refused(corpus: hopbench.Corpus) -> None:
 
 
 def test_arguments_that_cannot_be_used_are_named(tiny: Path) -> None:
-    with pytest.raises(UnknownNameError, match=r"unknown graph setting 'embeder'. Did you mean 'embedder'"):
+    with pytest.raises(UnknownNameError, match=r"unknown setting 'embeder'. Did you mean 'embedder'"):
         hopbench.open(tiny, embeder="minilm")  # type: ignore[call-arg]
-    with pytest.raises(UnknownNameError, match="unknown graph setting 'seeds'"):
+    with pytest.raises(UnknownNameError, match="unknown setting 'seeds'"):
         hopbench.run(tiny, "bm25", seeds=3)  # type: ignore[call-arg]
     with pytest.raises(InputError, match=r"strategies: BM25\(.*\) is no label: write a name"):
         hopbench.run(tiny, [make("bm25")])  # type: ignore[list-item]

@@ -24,9 +24,8 @@ from hopbench.flows.api.definition import (
     same_folder,
     unfinished_folder,
 )
-from hopbench.flows.settings.graph_options import GraphOptions
-from hopbench.flows.settings.options import RunSettings
-from hopbench.flows.settings.setting import declared
+from hopbench.flows.settings.options import RunOptions
+from hopbench.flows.settings.setting import flags_of
 from hopbench.retrieval.support.errors import TargetError
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def test_the_form_of_a_night_offers_data_sets_labels_presets_bounds_and_defaults
 
 
 def test_a_run_has_the_parameters_of_the_command_line() -> None:
-    flags = {one.name for group in (GraphOptions, RunSettings) for one in declared(group)}
+    flags = {name for name, _, _ in flags_of(RunOptions)}
     assert flags - {"no_prefect", "dry_run"} == set(schema("evaluate")["properties"]) - {"out"}
 
 

@@ -20,8 +20,7 @@ from tests.flows.cli.conftest import Hopbench, call
 from hopbench.eval.compare import compare
 from hopbench.eval.trials.ledger import Champion, Ledger, TrialRecord
 from hopbench.flows.cli import _compare_sides as compare_sides
-from hopbench.flows.cli._compare_sides import Side
-from hopbench.flows.cli._compare_sources import Sources
+from hopbench.flows.cli._compare_sides import Side, Sources
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 

@@ -183,7 +183,9 @@ def test_the_documented_search_as_a_function_has_bm25s_figures(
     out = tmp_path / "out"
     with patch.dict(os.environ, {"HOPBENCH_HOME": str(own_home)}):
         finished = run(
-            RunOptions(dataset=str(bench), out=out, strategies="bm25", prefect=False, ragas=False, functions=functions)
+            RunOptions(
+                dataset=str(bench), out=out, strategies="bm25", no_prefect=True, ragas=False, functions=functions
+            )
         )
 
     assert [] == finished.incomplete

@@ -13,11 +13,10 @@ from rich.text import Text
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from hopbench.flows.cli import complete
-from hopbench.flows.cli import flags as declare
 from hopbench.flows.cli.main import app
 from hopbench.flows.settings.home import STORES
-from hopbench.flows.settings.options import RUNNERS
+from hopbench.flows.settings.setting import ORDER
+from hopbench.flows.settings.values import RUNNERS, complete
 from hopbench.retrieval.embedding.factory import specs
 from hopbench.retrieval.graph.construction.plan import extractor_names
 from hopbench.retrieval.strategies import label as names
@@ -64,13 +63,13 @@ def test_brackets_survive(path: tuple[str, ...], text: str) -> None:
 def test_every_flag_stands_in_a_named_group(path: tuple[str, ...]) -> None:
     for one in COMMANDS[path].params:
         if one.param_type_name == "option" and one.name != "help":
-            assert one.rich_help_panel in declare.ORDER, one.name
+            assert one.rich_help_panel in ORDER, one.name
 
 
 def test_groups_come_in_one_order() -> None:
     for path in (("run",), ("nightly",), ("explain",), ("graph", "build")):
         shown = CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "100"}).stdout
-        places = [shown.index(f"─ {panel} ─") for panel in declare.ORDER if f"─ {panel} ─" in shown]
+        places = [shown.index(f"─ {panel} ─") for panel in ORDER if f"─ {panel} ─" in shown]
         assert len(places) > 2
         assert places == sorted(places)
 
@@ -107,8 +106,8 @@ def test_completion_can_be_shown_and_loads_nothing_heavy(monkeypatch: pytest.Mon
     # Typer asks which shell started it: none, where the tests' runner has no shell for a parent.
     monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))
     program = (
-        "import sys; from hopbench.flows.cli.flags import complete\nfrom hopbench.flows.cli.main import app\n"
-        "offered = [complete.labels(''), complete.stores(''), complete.sides(''), complete.changes('')]\n"
+        "import sys; from hopbench.flows.settings.values import complete\nfrom hopbench.flows.cli.main import app\n"
+        "offered = [complete(name, '') for name in ('labels', 'stores', 'sides', 'changes')]\n"
         f"print([name for name in {HEAVY} if name in sys.modules], all(offered))"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -120,10 +119,10 @@ def test_completion_can_be_shown_and_loads_nothing_heavy(monkeypatch: pytest.Mon
 def test_the_names_that_are_offered_are_the_names_that_are_taken() -> None:
     assert list(names.BUILT_IN) == registry().names()
     assert [f"{name}:tuned" for name in names.tuned_names()] == list(resolve("all:tuned"))
-    assert [spec.replace("MODEL", "") for spec in sorted(specs())] == sorted(complete.embedders(""))
-    assert list(STORES) == complete.stores("")
-    assert list(RUNNERS) == [name.rstrip(":") for name in complete.runners("")]
-    assert extractor_names() == complete.extractors("")
+    assert [spec.replace("MODEL", "") for spec in sorted(specs())] == sorted(complete("embedders", ""))
+    assert list(STORES) == complete("stores", "")
+    assert list(RUNNERS) == [name.rstrip(":") for name in complete("runners", "")]
+    assert extractor_names() == complete("extractors", "")
 
 
 def test_an_unknown_command_or_flag_gets_the_nearest() -> None:

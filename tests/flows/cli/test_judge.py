@@ -271,7 +271,7 @@ def test_judge_check_compares_the_profiles_on_the_users_model(
             "faithfulness: they judge answers",
         ),
         (["--llm", "m@http://127.0.0.1:9/v1", "--budget", "0"], "above 0"),
-        (["--llm", "m@http://127.0.0.1:9/v1", "--budget", "nan"], "above 0"),
+        (["--llm", "m@http://127.0.0.1:9/v1", "--budget", "nan"], "finite number"),
         (["--llm", "gpt-4o"], "OPENAI_API_KEY"),
         (["--llm", "m@http://127.0.0.1:9/v1", "--runner", "processes"], "--runner threads"),
         (["--dry-run"], "name one with --llm or --judge"),

@@ -44,7 +44,7 @@ def pair(verdict: str = "not distinguishable", effect: float = 0.04, low: float 
 
 def test_a_label_shows_what_was_set() -> None:
     entries = {label: entry() for label in LABELS}
-    ranked, said = shown(_table(entries, {}, PRIMARY)), shown(_said(entries, JUDGED), width=400)
+    ranked, said = shown(_table(entries, {}, PRIMARY)), shown(_said(entries), width=400)
     assert set(LABELS) == {line.split()[0] for line in ranked.splitlines()[1:]}
     assert set(LABELS) <= {line.split()[0] for line in said.splitlines()[1:]}
 
@@ -65,7 +65,7 @@ def test_no_heading_is_cut_and_no_line_is_too_long(width: int) -> None:
     assert 2 == len(lines)  # a line each
     assert all(len(line) <= width for line in text.splitlines())
     assert "not distinguishable +0.040" in text
-    judged = shown(_said(longest, JUDGED), width)
+    judged = shown(_said(longest), width)
     assert set(JUDGED) <= set(judged.split())  # below each other where they do not fit beside each other
     assert "…" not in text + judged
     assert "expansion_queries:tuned" in judged  # whole: what does not fit beside it stands below
@@ -156,7 +156,7 @@ def test_the_lists_fit_at_80_columns() -> None:
 
 
 def test_every_part_of_a_table_says_whose_rows_it_has() -> None:
-    grid = Grid(["label", "against", "first metric", "second metric"], right=["first metric", "second metric"], keys=2)
+    grid = Grid("label", "against", "first metric", "second metric", right=["first metric", "second metric"], keys=2)
     grid.add_row("bm25", "pagerank", "-0.1 worse", "+0.1 better")
     grid.add_row("bm25", "hoprank", "-0.2 worse", "+0.2 better")
     assert [[0, 1, 2], [0, 1, 3]] == [list(part) for part in grid.parts(36)]  # 5 + 8 + 12 + 2 gaps of 2 = 29
@@ -164,7 +164,7 @@ def test_every_part_of_a_table_says_whose_rows_it_has() -> None:
 
 
 def test_a_grid_drops_folds_and_stacks_in_that_order() -> None:
-    grid = Grid(["name", "wide words", "cost", "more"], right=["cost"], drop=["more"])
+    grid = Grid("name", "wide words", "cost", "more", right=["cost"], drop=["more"])
     grid.add_row("a", "one two three four five", "1", "dropped")
     assert [[0, 1, 2, 3]] == [list(part) for part in grid.parts(80)]
     assert [{0: 4, 1: 23, 2: 4}] == list(grid.parts(36))  # without `more` it fits: 4 + 23 + 4 + 2 gaps of 2 = 35

@@ -15,7 +15,8 @@ from tests.support.made_up_nights import DIGEST, night, scores
 
 from hopbench.flows.nights import run as review
 from hopbench.flows.nights.history import NightlyRecord, nights, started_as, unfinished
-from hopbench.flows.nights.run import NightlyOptions, unused_name
+from hopbench.flows.nights.options import NightlyOptions
+from hopbench.flows.nights.run import unused_name
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.locks import only_nightly
 from hopbench.retrieval.support.errors import IncompleteError, InputError, ParameterError

@@ -20,7 +20,7 @@ from tests.flows.cli.conftest import call, write_benchmark
 from tests.support.places import ROOT
 from tests.support.served import serving
 
-from hopbench.flows.api.serving import Schedules
+from hopbench.flows.api.serving import _with_present, schedules_of
 
 if TYPE_CHECKING:
     from hopbench.flows.orchestration.runtime import PrefectRuntime
@@ -35,8 +35,8 @@ CRON, SECOND = "0 2 1 1 *", "0 3 1 1 *"  # no night is due while the test runs
         (["--cron", "* * * *"], "--cron '* * * *': a cron line has five fields"),
         (["--timezone", "Mars/Olympus"], "--timezone 'Mars/Olympus': no such zone"),
         (["--no-prefect"], "leave out --no-prefect"),
-        (["--keep", "0"], "--keep 0: keep at least 1 night"),
-        (["--latency-factor", "0.5"], "--latency-factor 0.5: the factor must be over 1"),
+        (["--keep", "0"], "--keep 0: must be at least 1"),
+        (["--latency-factor", "0.5"], "--latency-factor 0.5: must be above 1"),
         (["--webhook", "ftp://x/T0KEN"], "--webhook: not a URL"),
         (["--datset", "hopworld"], "No such option: --datset"),
         (["--dataset", "hopword"], "unknown benchmark 'hopword'"),
@@ -51,10 +51,10 @@ def test_what_would_fail_at_night_is_refused_now(tmp_path: Path, arguments: list
 
 
 def test_only_new_schedules_begin_paused() -> None:
-    first = Schedules([CRON], paused=True).beside([])
+    first = _with_present(schedules_of([CRON], "UTC", True), [])
     assert [(CRON, False)] == [(one.schedule.cron, one.active) for one in first]
     resumed = [one.model_copy(update={"active": True}) for one in first]  # on the pages
-    again = Schedules([CRON, SECOND], paused=True).beside(resumed)
+    again = _with_present(schedules_of([CRON, SECOND], "UTC", True), resumed)
     assert [(CRON, True), (SECOND, False)] == [(one.schedule.cron, one.active) for one in again]
 
 
@@ -84,8 +84,8 @@ def test_the_schedule_stays_when_serve_is_killed_or_stopped(prefect_runtime: Pre
     for ending in (signal.SIGKILL, signal.SIGTERM):
         with serving(flags, environment) as (process, shown):
             assert shown[0] == "serving  hopbench nightly --keep 7\n"
-            running = psutil.Process(process.pid)
-            assert not [one for one in (running, *running.children(recursive=True)) if "T0KEN" in str(one.cmdline())]
+            children = psutil.Process(process.pid).children(recursive=True)
+            assert not [one for one in children if "T0KEN" in str(one.cmdline())]
             wait_for(lambda: served() == FLOWS and len(night().schedules) >= 2)
             process.send_signal(ending)
             process.wait(120)

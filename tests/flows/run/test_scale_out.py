@@ -60,7 +60,7 @@ def test_a_failure_keeps_its_kind() -> None:
     [
         ({"runner": "dusk"}, UnknownNameError, "Did you mean 'dask'"),
         ({"runner": "threads=2"}, InputError, "only dask takes an address"),
-        ({"runner": "threads", "prefect": False}, InputError, "leave out --no-prefect"),
+        ({"runner": "threads", "no_prefect": True}, InputError, "leave out --no-prefect"),
         ({"workers": 3}, InputError, "of which runner"),
     ],
 )

@@ -5,12 +5,10 @@ from __future__ import annotations
 import shlex
 from dataclasses import fields
 from pathlib import Path
-from typing import get_type_hints
 
 from hopbench.eval.sweep.fields import BuildValues
 from hopbench.eval.sweep.space import Build
-from hopbench.flows.api.functions import GraphSettings
-from hopbench.flows.settings.graph_options import BUILD_NUMBERS, GraphOptions, graph_fields
+from hopbench.flows.settings.graph_options import BUILD_NUMBERS, GraphOptions
 from hopbench.retrieval.graph.construction.plan import BuildSettings, build_numbers
 
 NAMES = ["similar_top_k", "similar_floor", "max_tokens"]
@@ -26,13 +24,12 @@ def test_everything_that_takes_build_numbers_takes_exactly_the_declared_ones() -
     assert NAMES == list(BUILD_NUMBERS)
     assert {*NAMES, "embedder", "extractor"} == {spec.name for spec in fields(Build)}
     assert {*NAMES, "embedder", "extractor"} == set(BuildValues.model_fields)
-    assert set(NAMES) <= set(graph_fields())
-    assert set(NAMES) <= set(get_type_hints(GraphSettings))
+    assert set(NAMES) <= set(GraphOptions.model_fields)
     assert {*NAMES, "extractor", "recogniser", "similar", "language"} == {spec.name for spec in fields(BuildSettings)}
 
 
 def test_flags_say_what_the_declaration_says() -> None:
-    helps = [graph_fields()[name].help for name in NAMES]
+    helps = [GraphOptions.model_fields[name].description for name in NAMES]
 
     assert [
         "SIMILAR_TO edges of a chunk, 1..1000 (default 10).",

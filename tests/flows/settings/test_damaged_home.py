@@ -17,15 +17,11 @@ from hopbench.eval.trials.ledger import Ledger, TrialRecord
 from hopbench.flows.cli._doctor_home import home_checks
 from hopbench.flows.graph.build import held_content
 from hopbench.flows.settings.home import Home
-from hopbench.retrieval.corpus import MappedPassages, write_passages
 from hopbench.retrieval.embedding.cache import EmbeddingCache, text_key
 from hopbench.retrieval.graph.construction.builder import build_graph
 from hopbench.retrieval.graph.construction.staging import Staging
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
-from hopbench.retrieval.index.cache import IndexCache
 from hopbench.retrieval.llm.cache import ReplyCache
-from hopbench.retrieval.search.exact import LexicalIndex
-from hopbench.retrieval.support.cached_files import kept
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.locking import exclusive, exclusive_and_gone
 from hopbench.retrieval.support.sqlite_files import damage
@@ -233,9 +229,6 @@ def home(tmp_path: Path) -> Home:
     store_of_graph = KgliteStore(home.graphs, "small")
     build_graph(plan_of(WORLD), store_of_graph, home.root / "staging", lambda _, work: work())
     held_content(store_of_graph, home.graphs)
-    Staging(home.root / "staging" / "key").load_or_compute("similar", lambda: [("one", pd.DataFrame({"x": [1.0]}))])
-    IndexCache(home.cache / "search" / "small").lexical(lambda: LexicalIndex(["Ada Lovelace"]))
-    kept(home.cache / "passages" / "small", "1", lambda place: write_passages(WORLD, place), MappedPassages)
     return home
 
 
@@ -244,34 +237,39 @@ def statuses(home: Home, repair: bool) -> list[str]:
 
 
 def harm_all(home: Home) -> int:
-    """One fault of each kind; how many there are."""
+    """One fault of each kind that doctor repairs; how many there are."""
     change(home.ledger, "UPDATE trials SET failures = 9 WHERE trial_id = ?", record(1).trial_id)
-    change(next(home.embeddings.glob("*.sqlite")), "UPDATE vectors SET vector = x'00' WHERE key = ?", text_key("a"))
     change(home.replies / "llm.sqlite", "UPDATE replies SET reply = '[]'")
     change(home.judgements, "UPDATE judgements SET value = 0.5")
     (home.graphs / "small.kgl").write_bytes(b"")
     (home.graphs / "small.kglite.json").write_text("{")
-    (home.root / "staging" / "key" / "similar" / "one-000000.parquet").write_bytes(b"")
     (home.nights / "made-2026-01-01T000000Z").mkdir(parents=True)
     (home.nights / "made-2026-01-01T000000Z" / "nightly.json").write_text("{")
-    (home.cache / "search" / "small" / "bm25" / "size").write_text("2")
-    (home.cache / "passages" / "small" / "order.npy").write_bytes(b"")
     home.calls.write_bytes(b"no database" * 500)
     home.mlflow_db.mkdir()
     (home.scratch / "mlflow.lock" / "full").mkdir(parents=True)
-    return 13
+    return 9
 
 
-def test_doctor_tells_and_heals_the_whole_home(home: Home) -> None:
+def test_doctor_finds_and_repairs_what_costs_money_or_hours(home: Home) -> None:
     assert ["ok"] == statuses(home, repair=False)
     faults = harm_all(home)
     assert ["warn"] * faults == statuses(home, repair=False)
-    assert ["warn"] * faults == statuses(home, repair=False)  # telling changes nothing
+    assert ["warn"] * faults == statuses(home, repair=False)  # looking changes nothing
     assert ["ok"] * faults == statuses(home, repair=True)
     (after,) = home_checks(home, repair=False)
     assert ("ok", "all read as they were written") == (after.status, after.finding)
     with Ledger.open(home.ledger) as opened:
         assert 19 == sum(opened.get(record(number).trial_id) is not None for number in range(20))
+
+
+def test_a_damaged_cache_is_to_be_deleted(home: Home) -> None:
+    (file,) = home.embeddings.glob("*.sqlite")
+    file.write_bytes(b"no database" * 500)
+    for repair in (False, True):
+        (check,) = home_checks(home, repair)
+        assert ("warn", file.name) == (check.status, check.part)
+        assert f"delete {home.embeddings}: vectors are computed again" == check.remedy
 
 
 def test_a_broken_database_is_healed_by_doctor(home: Home) -> None:

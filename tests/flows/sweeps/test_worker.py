@@ -68,7 +68,9 @@ class Stage:
                 os.kill(workers[0], signal.SIGKILL)
                 killed.append(workers[0])
 
-        rank_on_workers(WorkerOptions(runner, 2, 2), self.home, self.context, self.graph, self.strategies, then)
+        rank_on_workers(
+            WorkerOptions(runner=runner, workers=2, batch=2), self.home, self.context, self.graph, self.strategies, then
+        )
         assert kill == bool(killed)
         return found
 
@@ -188,7 +190,7 @@ def test_a_whole_sweep_on_a_runner_has_the_same_table(
     folder: Path, prefect_runtime: PrefectRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables = []
-    for spread in (WorkerOptions(batch=2), WorkerOptions("threads", 2, 2)):
+    for spread in (WorkerOptions(batch=2), WorkerOptions(runner="threads", workers=2, batch=2)):
         monkeypatch.setenv("HOPBENCH_HOME", str(folder / f"home-{spread.runner}"))
         swept = sweep(read_sweep(folder / "sweep.yaml"), folder / f"out-{spread.runner}", spread=spread)
         assert (8, 0) == (swept.trials, swept.reused)
@@ -212,10 +214,10 @@ def test_a_unit_holds_what_walks_alike_and_there_are_enough_of_them(stage: Stage
 def test_a_runner_without_prefect_is_refused(folder: Path, tmp_path: Path) -> None:
     plan = read_sweep(folder / "sweep.yaml")
     with pytest.raises(InputError, match="leave out --no-prefect"):
-        sweep(plan, tmp_path, prefect=False, spread=WorkerOptions("threads"))
+        sweep(plan, tmp_path, prefect=False, spread=WorkerOptions(runner="threads"))
     asking = replace(plan, content=plan.content.model_copy(update={"llm": "small"}))
     with pytest.raises(InputError, match="share no model's pace"):
-        sweep(asking, tmp_path, spread=WorkerOptions("processes"))
+        sweep(asking, tmp_path, spread=WorkerOptions(runner="processes"))
 
 
 def test_a_cluster_that_is_not_there_is_refused_before_a_sweep_begins(
@@ -224,6 +226,8 @@ def test_a_cluster_that_is_not_there_is_refused_before_a_sweep_begins(
     monkeypatch.setattr("hopbench.flows.run.worker.CONNECT_SECONDS", 1)
     monkeypatch.setenv("HOPBENCH_HOME", str(tmp_path / "home"))
     with pytest.raises(InputError, match="no Dask scheduler answers there"):
-        sweep(read_sweep(folder / "sweep.yaml"), tmp_path / "out", spread=WorkerOptions("dask=tcp://127.0.0.1:9"))
+        sweep(
+            read_sweep(folder / "sweep.yaml"), tmp_path / "out", spread=WorkerOptions(runner="dask=tcp://127.0.0.1:9")
+        )
     assert not (tmp_path / "home" / "mlflow.db").exists()
     assert not (tmp_path / "out").exists()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hopbench.eval.files import write_atomically
-from hopbench.flows.cli._streams import plain, refuse_undecodable_arguments
+from hopbench.flows.cli.main import plain, refuse_undecodable_arguments
 from hopbench.flows.settings.home import Home
 from hopbench.retrieval.support.errors import (
     HopBenchError,

@@ -6,7 +6,7 @@ import base64
 import html
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from hopbench.eval.report.traversal import draw, traversal
 from hopbench.flows.explain.words import explanation_json, outcome_words, path_words, rank_words
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.models import ReaderOptions
 from hopbench.retrieval.retriever import DEFAULT_K, LEFT, Retrieved, Retriever
 
 if TYPE_CHECKING:
@@ -38,7 +39,17 @@ COLUMNS = {
 class Explanation:
     """One question under one label: entities, hits with their paths, and what became of each gold passage.
 
-    `details` is all that is known, as `hopbench explain --json` prints it. Plain values, which can be pickled.
+    Made by `Corpus.explain`. Plain values, which can be pickled.
+
+    Attributes:
+        question: The question's text.
+        label: The label that answered it.
+        failure: Why the label failed; None where it did not.
+        details: All that is known, as `hopbench explain --json` prints it.
+
+    Example:
+        >>> why = corpus.explain("q1", "hoprank")                                                  # doctest: +SKIP
+        >>> why.gold()                                                                             # doctest: +SKIP
     """
 
     question: str
@@ -51,11 +62,26 @@ class Explanation:
     @classmethod
     def of(cls, target: Target, examiner: Examiner) -> Explanation:
         """The explanation of an examined question."""
-        failure = examiner.answer.failure
-        rows = {"entities": _entities(target), "hits": _hits(target, examiner), "gold": _gold(target, examiner)}
-        details = json.loads(explanation_json(target, [examiner]))
-        picture = _picture(target, examiner) if failure is None else ""
-        return cls(target.question.text, examiner.answer.label, failure, details, rows, picture)
+        answer, links = examiner.answer, linked_entities(target.batch)
+        gold = []
+        for passage in target.question.gold:
+            outcome = examiner.fate(passage)
+            why = " ".join([rank_words(outcome), *outcome_words(outcome, target.names, target.title)])
+            rank = outcome.place.rank if outcome.place else None
+            gold.append((passage, target.title(passage), outcome.kind, rank, why))
+        hits = [
+            (
+                *(place.rank, place.passage, target.title(place.passage), place.hit.score, place.hit.origin),
+                path_words(place.hit.path, target.names),
+            )
+            for place in answer.places[: examiner.top]
+        ]
+        entities = [tuple(getattr(link, name) for name in COLUMNS["entities"]) for link in links]
+        details, picture = json.loads(explanation_json(target, [examiner])), ""
+        if answer.failure is None:
+            picture = draw(traversal(target.question, answer, target.names, {link.entity for link in links}))
+        rows = {"entities": entities, "hits": hits, "gold": gold}
+        return cls(target.question.text, answer.label, answer.failure, details, rows, picture)
 
     def entities(self) -> pd.DataFrame:
         """The entities that the question names: words, entity, name, weight, and how many chunks mention it."""
@@ -85,41 +111,12 @@ class Explanation:
         """The picture, the outcomes of the gold passages and the hits, as a notebook shows them."""
         if self.failure is not None:
             return f"<p>{html.escape(self.label)} failed: {html.escape(self.failure)}</p>"
-        tables = [self.gold(), self.hits()]
-        shown = [table for table in tables if len(table)]
+        shown = [table for table in (self.gold(), self.hits()) if len(table)]
         parts = [table.to_html(index=False, float_format=lambda value: f"{value:.4g}") for table in shown]
         left = "".join(parts).replace("<td>", f"<td{LEFT}>").replace("<th>", f"<th{LEFT}>")
         about = html.escape(f"{self.question} ({self.label})")
         picture = base64.b64encode(self.svg().encode()).decode()  # as an image, whose style is not the page's
         return f'<img alt="{about}" src="data:image/svg+xml;base64,{picture}">{left}'
-
-
-def _entities(target: Target) -> list[tuple[Any, ...]]:
-    return [tuple(getattr(link, name) for name in COLUMNS["entities"]) for link in linked_entities(target.batch)]
-
-
-def _hits(target: Target, examiner: Examiner) -> list[tuple[Any, ...]]:
-    return [
-        (
-            *(place.rank, place.passage, target.title(place.passage), place.hit.score, place.hit.origin),
-            path_words(place.hit.path, target.names),
-        )
-        for place in examiner.answer.places[: examiner.top]
-    ]
-
-
-def _gold(target: Target, examiner: Examiner) -> list[tuple[Any, ...]]:
-    rows = []
-    for passage in target.question.gold:
-        outcome = examiner.fate(passage)
-        why = " ".join([rank_words(outcome), *outcome_words(outcome, target.names, target.title)])
-        rows.append((passage, target.title(passage), outcome.kind, outcome.place.rank if outcome.place else None, why))
-    return rows
-
-
-def _picture(target: Target, examiner: Examiner) -> str:
-    linked = {link.entity for link in linked_entities(target.batch)}
-    return draw(traversal(target.question, examiner.answer, target.names, linked))
 
 
 DEFAULT = "hoprank"
@@ -130,7 +127,16 @@ SAMPLE = 20  # questions by which an exported retriever is checked
 class Corpus:
     """A data set's passages and questions with its graph. Make one with `hopbench.open`.
 
-    `warnings` is what a reader should know of the graph, such as that a model could not read some passages.
+    Attributes:
+        options: The settings of the graph.
+        benchmark: Passages, questions and gold.
+        index: The search index over passages and graph.
+        record: The record of the graph's build: counts, fingerprint.
+        warnings: What a reader should know of the graph, such as that a model could not read some passages.
+
+    Example:
+        >>> corpus = hopbench.open("hopworld")                                                     # doctest: +SKIP
+        >>> corpus.retrieve("Who founded Hahom Academy?", "hoprank", k=3).ids                      # doctest: +SKIP
     """
 
     options: GraphOptions
@@ -187,18 +193,14 @@ class Corpus:
 
         Raises InputError where nothing links, and for a folder that holds something.
         """
-        from hopbench.eval.synthesize.generate import TYPES, Recipe
         from hopbench.flows.orchestration.steps import Progress
-        from hopbench.flows.studies.synthesize import MakeOptions, synthesize_opened
+        from hopbench.flows.studies.options import SynthesizeOptions
+        from hopbench.flows.studies.synthesize import synthesize_opened
 
-        recipe = Recipe(questions=questions, types=tuple(types) or TYPES, seed=seed)
-        options = MakeOptions(
-            graph=replace(self.options, llm=None, reasoning_effort=None, completion_tokens=None),
-            recipe=recipe,
-            out=Path(out),
-            role=role,
-        )
-        options.check()
+        graph = {**dict(self.options), **dict.fromkeys(ReaderOptions.model_fields)}  # by rules, without a model
+        made = {"out": out, "count": questions, "types": ",".join(types) or "all", "seed": seed, "role": role}
+        options = SynthesizeOptions(**{**graph, **made})
+        options.refuse_unusable()
         return [each.folder for each in synthesize_opened(options, self.benchmark, self.index, Progress())]
 
     def explain(self, question: str, strategy: str = DEFAULT, top: int = 10) -> Explanation:

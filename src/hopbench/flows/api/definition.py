@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from hashlib import sha256
-from inspect import Parameter, Signature
+from inspect import Signature
 from itertools import count
 from json import dumps
 from pathlib import Path
@@ -20,50 +20,50 @@ from typing import Any, TypeVar
 from prefect import Flow
 from prefect.exceptions import ParameterTypeError
 from prefect.utilities.callables import ParameterSchema
+from pydantic.fields import FieldInfo
 
 from hopbench.flows.orchestration.runtime import START_SECONDS, inside_flow_run
-from hopbench.flows.settings.parameters import Described, docstring
+from hopbench.flows.settings.parameters import docstring, signature_of
 from hopbench.retrieval.support.errors import InputError
 
+Parameters = Mapping[str, FieldInfo]
 _shown = Repr()
 _shown.maxstring = _shown.maxother = 100
 
 
-def refusal(flow: str, parameters: Sequence[Described], values: Mapping[str, Any]) -> str | None:
+def refusal(flow: str, parameters: Parameters, values: Mapping[str, Any]) -> str | None:
     """What is wrong with the values sent to a flow, and the remedy; None where each fits its parameter."""
-    reasons = list(_reasons(parameters, values))
+    reasons = []
+    for name, value in values.items():
+        if name not in parameters:
+            near = get_close_matches(name, parameters, n=1)
+            instead = f"did you mean {near[0]}?" if near else f"there are {', '.join(parameters)}"
+            reasons.append(f"parameter {name} (sent: {_shown.repr(value)}) is unknown, {instead}")
+    for name, field in parameters.items():
+        if name not in values:
+            if field.is_required():
+                reasons.append(f"parameter {name} is missing: {field.description}")
+        elif limits := _misfits(field.annotation, values[name]):
+            about = str(field.description).rstrip(".")
+            reasons.append(f"parameter {name}={_shown.repr(values[name])}: {', or '.join(limits)} ({about})")
     if not reasons:
         return None
     return f"{flow} did not run: {'; '.join(reasons)}. Correct the parameters and start it again"
 
 
-def _reasons(parameters: Sequence[Described], values: Mapping[str, Any]) -> Iterator[str]:
-    known = {one.name: one for one in parameters}
-    for name in values:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            instead = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-            yield f"parameter {name} (sent: {_shown.repr(values[name])}) is unknown, {instead}"
-    for name, one in known.items():
-        if name in values:
-            yield from _misfits(one, values[name])
-        elif one.parameter.default is Parameter.empty:
-            yield f"parameter {name} is missing: {one.about}"
-
-
-def _misfits(one: Described, value: Any) -> Iterator[str]:
+def _misfits(kind: Any, value: Any) -> list[str]:
     from pydantic import ConfigDict, TypeAdapter, ValidationError
     from pydantic.errors import PydanticUserError
 
     try:
-        adapter = TypeAdapter(one.parameter.annotation, config=ConfigDict(arbitrary_types_allowed=True))
+        adapter = TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True))
     except PydanticUserError:  # a model's own configuration holds
-        adapter = TypeAdapter(one.parameter.annotation)
+        adapter = TypeAdapter(kind)
     try:
         adapter.validate_python(value)
     except ValidationError as error:
-        limits = dict.fromkeys(part["msg"] for part in error.errors())
-        yield f"parameter {one.name}={_shown.repr(value)}: {', or '.join(limits)} ({one.about.rstrip('.')})"
+        return list(dict.fromkeys(part["msg"] for part in error.errors()))
+    return []
 
 
 VARIABLES = (
@@ -107,7 +107,9 @@ T = TypeVar("T")
 DIGITS = 8
 
 
-def deployable(name: str, parameters: Sequence[Described], shown: str) -> Callable[[Callable[..., T]], Flow[..., T]]:
+def deployable(
+    name: str, parameters: Mapping[str, FieldInfo], shown: str
+) -> Callable[[Callable[..., T]], Flow[..., T]]:
     """Make a function of keyword arguments the flow `name` with these parameters; `shown` of them names its runs.
 
     Prefect reads types, bounds and descriptions from signature and docstring. Neither retries nor a timeout: finished
@@ -124,7 +126,7 @@ def deployable(name: str, parameters: Sequence[Described], shown: str) -> Callab
         body.__name__ = body.__qualname__ = function.__name__
         body.__module__ = function.__module__
         body.__doc__ = docstring(function.__doc__ or "", parameters)
-        body.__signature__ = Signature([one.parameter for one in parameters])  # type: ignore[attr-defined]
+        body.__signature__ = Signature(signature_of(parameters))  # type: ignore[attr-defined]
         about = " ".join((function.__doc__ or "").split())
         flow = CheckedFlow(
             body,
@@ -145,7 +147,7 @@ def deployable(name: str, parameters: Sequence[Described], shown: str) -> Callab
 class CheckedFlow(Flow[..., T]):
     """A flow that refuses what does not fit its parameters with an InputError, which is the failed run's message."""
 
-    described: Sequence[Described] = ()
+    described: Mapping[str, FieldInfo] = {}
 
     def __call__(self, *arguments: Any, **parameters: Any) -> Any:
         """See `Flow.__call__`.

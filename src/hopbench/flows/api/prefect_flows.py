@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from hopbench.eval.sweep.fields import ModelFields
 from hopbench.eval.sweep.file import SweepFile
@@ -27,27 +28,33 @@ from hopbench.flows.orchestration.pages import artifact_key, leave, table
 from hopbench.flows.orchestration.steps import Progress
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.options import RunSettings, run_options
-from hopbench.flows.settings.parameters import Offered, as_flags, fields_of, own, parameters_of
-from hopbench.flows.settings.setting import declared
-from hopbench.flows.studies.train_options import TrainOptions
+from hopbench.flows.settings.options import RunOptions, WorkerOptions
+from hopbench.flows.settings.parameters import fields_of, offering, parameters_of
+from hopbench.flows.settings.setting import values_for
+from hopbench.flows.studies.options import TrainOptions
 from hopbench.flows.studies.training import Trained
 from hopbench.flows.studies.training import train as run_training
 from hopbench.flows.sweeps.inputs import plan_of_content
 from hopbench.retrieval.support.errors import IncompleteError
 
 if TYPE_CHECKING:
-    from hopbench.eval.sweep.plan import SweepPlan
+    pass
 
-FORCE = own("force", bool, False, "Build it again even if it is there.")
-REFERENCE = own("reference", Path | None, None, "Triples (JSONL) to compare the graph with: precision and recall.")
-GRAPH_PARAMETERS = [*parameters_of(GraphOptions, dataset="hopworld"), FORCE, REFERENCE]
+GRAPH_PARAMETERS = {
+    **parameters_of(GraphOptions, dataset="hopworld"),
+    "force": FieldInfo(annotation=bool, default=False, description="Build it again even if it is there."),
+    "reference": FieldInfo(
+        annotation=Path | None,
+        default=None,
+        description="Triples (JSONL) to compare the graph with: precision and recall.",
+    ),
+}
 
 
 @deployable("build_graph", GRAPH_PARAMETERS, "build_graph {dataset}")
 def build_graph(**values: Any) -> Built:
     """Build the graph of a benchmark; an interrupted build resumes where it stopped. Returns its record."""
-    options = GraphOptions(**{one.name: values[one.name] for one in declared(GraphOptions)})
+    options = GraphOptions(**values_for(GraphOptions, values))
     built = build(options, Home.resolve(), Progress(), force=values["force"], reference=values["reference"])
     name = Path(options.dataset).name
     counts = [
@@ -59,10 +66,14 @@ def build_graph(**values: Any) -> Built:
     return built
 
 
-RUN_OUT = own(
-    "out", str | None, None, "Folder for the files (default: one in the home, the same for the same parameters)."
-)
-RUN_PARAMETERS = [*parameters_of(GraphOptions, RunSettings, strategies="all"), RUN_OUT]
+def _out(default: str) -> FieldInfo:
+    return FieldInfo(annotation=str | None, default=None, description=f"Folder for the files (default: {default}).")
+
+
+RUN_PARAMETERS = {
+    **parameters_of(RunOptions, strategies="all"),
+    "out": _out("one in the home, the same for the same parameters"),
+}
 
 
 @deployable("evaluate", RUN_PARAMETERS, "evaluate {dataset}")
@@ -77,17 +88,20 @@ def evaluate(**values: Any) -> Run:
     home = Home.resolve()
     name = Path(values["dataset"]).name
     out = Path(values["out"]) if values["out"] else unfinished_folder(home.runs, name, values, "report.html")
-    options = run_options(as_flags(values, GraphOptions, RunSettings), out, "evaluate (Prefect)")
+    options = RunOptions(**{**values, "out": out}, command="evaluate (Prefect)")
     finished = run(options, "evaluate")
     refuse(finished)
     return Run(out, finished.warnings)
 
 
-NIGHT_OUT = own("out", str | None, None, "Folder for the files of this night (default: under home).")
-NIGHT_PARAMETERS = [
-    *parameters_of(GraphOptions, RunSettings, NightlyOptions, dataset="hopworld", strategies=EVERYTHING),
-    NIGHT_OUT,
-]
+NIGHT_PARAMETERS = {
+    **parameters_of(RunOptions, NightlyOptions, dataset="hopworld", strategies=EVERYTHING),
+    "out": FieldInfo(
+        annotation=str | None,
+        default=None,
+        description="Folder for the files of this night (default: under home).",
+    ),
+}
 SERVED = "HOPBENCH_SERVED"
 """Set in the processes of `hopbench serve`, on whose console each night has a line."""
 
@@ -109,22 +123,17 @@ def nightly(**values: Any) -> Night:
 
     Fails, as `hopbench nightly` exits with 3 or 4, where there is a regression or the night is incomplete.
     """
-    with _reported():
-        return _night(values)
-
-
-def _night(values: Mapping[str, Any]) -> Night:
     from hopbench.flows.nights.run import nightly as run_night
 
-    own_options = {one.name: values[one.name] for one in declared(NightlyOptions)}
-    night = NightlyOptions(webhook=os.environ.get("HOPBENCH_WEBHOOK") or None, **own_options)
-    out = Path(values["out"]) if values["out"] else None
-    options = run_options(as_flags(values, GraphOptions, RunSettings), out or Path(), "nightly (Prefect)")
-    done = run_night(options, night, out=out)
-    for line in [*done.lines, *(f"note: {note}" for note in done.notes)]:
-        _log.info("%s", line)
-    done.refuse()
-    return Night(Run(done.out, done.finished.warnings), done.verdict.outcome, tuple(done.lines))
+    with _reported():
+        night = NightlyOptions(**values_for(NightlyOptions, values), webhook=os.environ.get("HOPBENCH_WEBHOOK") or None)
+        out = Path(values["out"]) if values["out"] else None
+        given = {**values_for(RunOptions, values), "out": out or Path()}
+        done = run_night(RunOptions(**given, command="nightly (Prefect)"), night, out=out)
+        for line in [*done.lines, *(f"note: {note}" for note in done.notes)]:
+            _log.info("%s", line)
+        done.refuse()
+        return Night(Run(done.out, done.finished.warnings), done.verdict.outcome, tuple(done.lines))
 
 
 @contextmanager
@@ -145,28 +154,25 @@ def _reported() -> Iterator[None]:
         leave(page, "hopbench-night", "How the night ended, and its report")
 
 
-OWN = ("runner", "workers", "batch")
-FILE = own(
-    "file",
-    Annotated[str, Offered("sweep_files")] | None,
-    None,
-    "A shipped sweep file's name, or a file where the flow runs; what differs from its default below takes the place "
-    "of its field.",
-)
-CHAMPION = own("champion", bool, False, "Name the winner the champion of the benchmark under report_on.")
-SWEEP_OUT = own(
-    "out", str | None, None, "Folder for the files (default: one in the home, the same for the same sweep)."
-)
-WORKERS = [one for one in parameters_of(RunSettings) if one.name in OWN]
-OFFERS = {
-    "datasets": "datasets",
-    "embedder": "embedders",
-    "extractor": "extractors",
-    "store": "stores",
-}
+OFFERS = {"datasets": "datasets", "embedder": "embedders", "extractor": "extractors", "store": "stores"}
 FIELDS = fields_of(SweepFile, OFFERS, datasets=[], strategy=[])
-CONTENT = sorted(FIELDS, key=lambda one: one.name in ModelFields.model_fields)  # what most sweeps need comes first
-SWEEP_PARAMETERS = [FILE, *CONTENT, CHAMPION, *WORKERS, SWEEP_OUT]
+CONTENT = sorted(FIELDS, key=lambda name: name in ModelFields.model_fields)  # what most sweeps need comes first
+SWEEP_PARAMETERS = {
+    "file": FieldInfo(
+        annotation=offering(str | None, "sweep_files"),
+        default=None,
+        description="A shipped sweep file's name, or a file where the flow runs; what differs from its default below "
+        "takes the place of its field.",
+    ),
+    **{name: FIELDS[name] for name in CONTENT},
+    "champion": FieldInfo(
+        annotation=bool,
+        default=False,
+        description="Name the winner the champion of the benchmark under report_on.",
+    ),
+    **parameters_of(WorkerOptions),
+    "out": _out("one in the home, the same for the same sweep"),
+}
 
 
 @deployable("sweep", SWEEP_PARAMETERS, "sweep {file}")
@@ -176,15 +182,16 @@ def sweep(**values: Any) -> Sweep:
     Cancel it when you like: the same parameters go on where it stopped. Fails, as `hopbench sweep` exits with 4, where
     over 5% of a trial's questions failed.
     """
-    from hopbench.flows.settings.options import WorkerOptions
+    from hopbench.eval.sweep.plan import read_sweep
     from hopbench.flows.sweeps.flow import sweep as run_sweep
 
-    home = Home.resolve()
-    given = _given(values)
-    name = Path(values["file"]).stem if values["file"] else str(given.get("strategy", [{}])[0].get("strategy", "sweep"))
-    out = Path(values["out"]) if values["out"] else same_folder(home.sweeps, name, {"file": values["file"], **given})
-    spread = WorkerOptions(values["runner"], values["workers"], values["batch"])
-    with _plan(values["file"], given, out) as plan:
+    home, file = Home.resolve(), values["file"]
+    given = {name: _plain(values[name]) for name in CONTENT if values[name] != FIELDS[name].default}
+    name = Path(file).stem if file else str(given.get("strategy", [{}])[0].get("strategy", "sweep"))
+    out = Path(values["out"]) if values["out"] else same_folder(home.sweeps, name, {"file": file, **given})
+    spread = WorkerOptions(**values_for(WorkerOptions, values))
+    opened = nullcontext(read_sweep(shipped_file(file) or Path(file), given)) if file else plan_of_content(given, out)
+    with opened as plan:
         swept = run_sweep(plan, out, champion=values["champion"], spread=spread)
     if swept.incomplete:
         raise IncompleteError(
@@ -194,25 +201,11 @@ def sweep(**values: Any) -> Sweep:
     return Sweep(out, swept.warnings)
 
 
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of the sweep file that differ from their defaults, as plain values."""
-    usual = {one.name: one.parameter.default for one in CONTENT}
-    return {name: _plain(values[name]) for name in usual if values[name] != usual[name]}
-
-
 def _plain(value: Any) -> Any:
+    """A field of the sweep file as a file has it."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", exclude_defaults=True)
     return [_plain(one) for one in value] if isinstance(value, list) else value
-
-
-def _plan(file: str | None, given: Mapping[str, Any], out: Path) -> AbstractContextManager[SweepPlan]:
-    """The plan of a file with some fields replaced, or of the fields alone, which are written to the folder."""
-    from hopbench.eval.sweep.plan import read_sweep
-
-    if file is not None:
-        return nullcontext(read_sweep(shipped_file(file) or Path(file), given))
-    return plan_of_content(given, out)
 
 
 def shipped_file(name: str) -> Path | None:
@@ -227,8 +220,7 @@ TRAIN_PARAMETERS = parameters_of(TrainOptions)
 @deployable("train", TRAIN_PARAMETERS, "train {datasets}")
 def train(**values: Any) -> Trained:
     """Learn hoprank's weights from questions with gold passages. Returns their scores on held-out folds and sets."""
-    files = {name: Path(values[name]) if values[name] else None for name in ("out", "held_out")}
-    options = TrainOptions(**{**values, **files})
+    options = TrainOptions(**values)
     trained = run_training(options, Progress(), prefect=True)
     rows = [
         {

@@ -26,7 +26,14 @@ COSTS = ("latency_ms_p50", "latency_ms_p95", "context_tokens", "llm_calls", "fai
 
 
 class Run:
-    """A finished run: its tables as pandas, its comparisons, its report. Shown as its leaderboard in a notebook."""
+    """A finished run: its tables as pandas, its comparisons, its report. Shown as its leaderboard in a notebook.
+
+    Made by `hopbench.run` and `hopbench.load_run`.
+
+    Example:
+        >>> run = hopbench.load_run("out")                                                         # doctest: +SKIP
+        >>> run.compare("bm25", "hoprank").to_frame()                                              # doctest: +SKIP
+    """
 
     def __init__(self, folder: Path, warnings: Sequence[str] = ()) -> None:
         self._read = RunFolder.read(folder)
@@ -137,20 +144,19 @@ class Run:
             raise InputError(f"{file} does not exist: make it again with hopbench report {self.folder}")
         return file
 
-    @cached_property
+    def __repr__(self) -> str:
+        return f"<hopbench.Run of {self._title()}: {len(self.labels)} labels, {self.folder}>"
+
     def _title(self) -> str:
         benchmark = self.results["benchmark"]
         return f"{benchmark['name']}, {benchmark['questions']} questions, {benchmark['passages']:,} passages"
-
-    def __repr__(self) -> str:
-        return f"<hopbench.Run of {self._title}: {len(self.labels)} labels, {self.folder}>"
 
     def _repr_html_(self) -> str:
         """The leaderboard, as a notebook shows it."""
         warnings = "".join(f"<li>{html.escape(line)}</li>" for line in self.warnings)
         listed = f"<ul>{warnings}</ul>" if warnings else ""
         table = self.leaderboard().to_html(float_format=lambda value: f"{value:.3f}", na_rep="–")
-        return f"<p>{html.escape(self._title)}</p>{table}{listed}"
+        return f"<p>{html.escape(self._title())}</p>{table}{listed}"
 
 
 def default_folder(runs: Path, benchmark: str) -> Path:
@@ -167,7 +173,18 @@ TABLE, BEST, REPORT, IDENTITY = "trials.parquet", "best.yaml", "report.html", "s
 
 
 class Sweep:
-    """A finished sweep, by its --out folder. Shown as its best configurations in a notebook."""
+    """A finished sweep, by its --out folder. Shown as its best configurations in a notebook.
+
+    Made by `hopbench.sweep`.
+
+    Attributes:
+        folder: The sweep's --out folder.
+        warnings: What a reader should know, such as trials that are incomplete.
+
+    Example:
+        >>> swept = hopbench.sweep("sweep.yaml", "tuning")                                         # doctest: +SKIP
+        >>> swept.best["strategies"]                                                               # doctest: +SKIP
+    """
 
     def __init__(self, folder: Path, warnings: Sequence[str] = ()) -> None:
         if not (folder / TABLE).is_file():
@@ -178,11 +195,6 @@ class Sweep:
     @cached_property
     def _table(self) -> pd.DataFrame:
         return read_table(self.folder / TABLE)
-
-    @property
-    def _objective(self) -> str:
-        """The metric that chose the winner."""
-        return str(json.loads((self.folder / IDENTITY).read_bytes())["objective"]["metric"])
 
     def trials(self) -> pd.DataFrame:
         """A row per configuration, best first: its parameters, the objective and all metrics, what it cost."""
@@ -212,7 +224,8 @@ class Sweep:
 
         table = self._table
         varied = [name for name in WHERE_VARIED if table[name].nunique(dropna=False) > 1]
-        usual = ["questions", self._objective, *shown_in("sweep"), *SWEEP_COSTS]
+        objective = str(json.loads((self.folder / IDENTITY).read_bytes())["objective"]["metric"])
+        usual = ["questions", objective, *shown_in("sweep"), *SWEEP_COSTS]
         columns = [*varied, *dict.fromkeys(name for name in usual if name in table)]
         shown = table.head(10)[columns]
         shown.insert(0, "configuration", _configurations(table)[: len(shown)])

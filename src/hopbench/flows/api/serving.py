@@ -9,7 +9,6 @@ import re
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -29,58 +28,53 @@ DEPLOYMENT = "serve"
 FLOWS = ("nightly", "sweep", "evaluate", "build_graph", "train")
 SLUG_PREFIX = "hopbench-"
 """Begins the slugs of the schedules that --cron makes; others were added on the pages, and stay as they are."""
-OLD_DEPLOYMENT = "hopbench-nightly/nightly"
-"""The deployment of earlier versions, whose flow is gone."""
 
 
-@dataclass(frozen=True)
-class Schedules:
-    """When nights run: cron lines in a time zone; `paused`: new ones wait for somebody to resume them."""
+def schedules_of(crons: Sequence[str], timezone: str, paused: bool) -> list[DeploymentScheduleCreate]:
+    """Schedules of cron lines in a time zone; where `paused`, new ones wait for somebody to resume them.
 
-    crons: Sequence[str]
-    timezone: str = "UTC"
-    paused: bool = False
+    Raises InputError for a cron line or a time zone that cannot be read.
+    """
+    from prefect.client.schemas.actions import DeploymentScheduleCreate
+    from prefect.client.schemas.schedules import CronSchedule  # pydantic's errors are ValueErrors
 
-    def check(self) -> None:
-        """Raise InputError for a cron line or a time zone that cannot be read."""
-        from prefect.client.schemas.schedules import CronSchedule  # pydantic's errors are ValueErrors
-
-        for cron in self.crons:
-            try:
-                CronSchedule(cron=cron)
-            except ValueError as error:
-                example = 'such as "0 2 * * *" (minute hour day month weekday)'
-                raise InputError(f"--cron {cron!r}: a cron line has five fields, {example}") from error
+    result = []
+    for cron in dict.fromkeys(crons):
         try:
-            CronSchedule(cron="0 2 * * *", timezone=self.timezone)
+            CronSchedule(cron=cron)
         except ValueError as error:
-            raise InputError(
-                f"--timezone {self.timezone!r}: no such zone; write one like UTC or Europe/Berlin"
-            ) from error
+            example = 'such as "0 2 * * *" (minute hour day month weekday)'
+            raise InputError(f"--cron {cron!r}: a cron line has five fields, {example}") from error
+        try:
+            schedule = CronSchedule(cron=cron, timezone=timezone)
+        except ValueError as error:
+            raise InputError(f"--timezone {timezone!r}: no such zone; write one like UTC or Europe/Berlin") from error
+        slug = SLUG_PREFIX + sha256(f"{cron} {timezone}".encode()).hexdigest()[:8]
+        result.append(DeploymentScheduleCreate(schedule=schedule, active=not paused, slug=slug))
+    return result
 
-    def beside(self, present: Sequence[Any]) -> list[DeploymentScheduleCreate]:
-        """These schedules, paused or not as they are on the server, and those that were added on its pages."""
-        from prefect.client.schemas.actions import DeploymentScheduleCreate
-        from prefect.client.schemas.schedules import CronSchedule
 
-        known = {one.slug: one for one in present}
-        result = []
-        for cron in dict.fromkeys(self.crons):
-            slug = SLUG_PREFIX + sha256(f"{cron} {self.timezone}".encode()).hexdigest()[:8]
-            active = known[slug].active if slug in known else not self.paused
-            schedule = CronSchedule(cron=cron, timezone=self.timezone)
-            result.append(DeploymentScheduleCreate(schedule=schedule, active=active, slug=slug))
-        added = [one for one in present if not (one.slug or "").startswith(SLUG_PREFIX)]
-        return result + [
-            DeploymentScheduleCreate(
-                schedule=one.schedule, active=one.active, parameters=one.parameters or {}, slug=one.slug
-            )
-            for one in added
-        ]
+def _with_present(wanted: Sequence[DeploymentScheduleCreate], present: Sequence[Any]) -> list[Any]:
+    """The schedules, paused or not as they are on the server, and those that were added on its pages."""
+    from prefect.client.schemas.actions import DeploymentScheduleCreate
+
+    known = {one.slug: one for one in present}
+    result = [one.model_copy(update={"active": known[one.slug].active}) if one.slug in known else one for one in wanted]
+    return result + [
+        DeploymentScheduleCreate(
+            schedule=one.schedule, active=one.active, parameters=one.parameters or {}, slug=one.slug
+        )
+        for one in present
+        if not (one.slug or "").startswith(SLUG_PREFIX)
+    ]
 
 
 def serve(
-    night: Mapping[str, Any], schedules: Schedules, port: int, limit: int, started: Callable[[str], None]
+    night: Mapping[str, Any],
+    schedules: Sequence[DeploymentScheduleCreate],
+    port: int,
+    limit: int,
+    started: Callable[[str], None],
 ) -> None:
     """Run the flows when they are due or asked for, until stopped; `night` are the parameters of scheduled nights.
 
@@ -94,15 +88,12 @@ def serve(
         runtime.wait()
         from prefect.runner import Runner
 
-        class Served(Runner):
-            def handle_sigterm(self, *_: Any, **__: Any) -> None:
-                os.kill(os.getpid(), signal.SIGINT)  # Prefect's own handler forgets to await its end
-
         with runtime.flow_settings():
             deployments = [_deployment(name, night, schedules) for name in FLOWS]
-            _remove(OLD_DEPLOYMENT)
             os.environ["HOPBENCH_SERVED"] = "1"
-            runner = Served(pause_on_shutdown=False, limit=limit)
+            runner: Any = Runner(pause_on_shutdown=False, limit=limit)
+            # Prefect's own handler forgets to await its end.
+            runner.handle_sigterm = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)
             for deployment in deployments:
                 with _refused_parameters():
                     runner.add_deployment(deployment)
@@ -145,7 +136,7 @@ async def _run(runner: Runner, runtime: PrefectRuntime) -> None:
     await running
 
 
-def _deployment(name: str, night: Mapping[str, Any], schedules: Schedules) -> Any:
+def _deployment(name: str, night: Mapping[str, Any], schedules: Sequence[DeploymentScheduleCreate]) -> Any:
     from prefect.types.entrypoint import EntrypointType
 
     import hopbench.flows
@@ -154,7 +145,7 @@ def _deployment(name: str, night: Mapping[str, Any], schedules: Schedules) -> An
     deployment: Any = getattr(hopbench.flows, name).to_deployment(
         DEPLOYMENT,
         parameters=dict(night) if nights else STARTS.get(name, {}),
-        schedules=schedules.beside(_present(f"{name}/{DEPLOYMENT}")) if nights else None,
+        schedules=_with_present(schedules, _present(f"{name}/{DEPLOYMENT}")) if nights else None,
         concurrency_limit=1 if nights else None,  # a second night in a home is refused
         tags=["hopbench"],
         entrypoint_type=EntrypointType.MODULE_PATH,
@@ -179,11 +170,3 @@ def _present(deployment: str) -> Sequence[Any]:
     with get_client(sync_client=True) as client, suppress(ObjectNotFound):
         return list(client.read_deployment_by_name(deployment).schedules)
     return []
-
-
-def _remove(deployment: str) -> None:
-    from prefect.client.orchestration import get_client
-    from prefect.exceptions import ObjectNotFound
-
-    with get_client(sync_client=True) as client, suppress(ObjectNotFound):
-        client.delete_deployment(client.read_deployment_by_name(deployment).id)

@@ -12,67 +12,29 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from hopbench.flows.cli._doctor_home import Check, Status, home_checks
 from hopbench.flows.settings.home import Home
 from hopbench.flows.tracking.payload import redact, secrets
-from hopbench.retrieval.plugins.code import PluginCode
 from hopbench.retrieval.plugins.registry import Registry
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 
-@dataclass(frozen=True)
-class Plugin:
-    """A plug-in that can be used: its kind in a word, its name, and its package's code."""
-
-    kind: str
-    name: str
-    code: tuple[PluginCode, ...]
-
-    @property
-    def package(self) -> str:
-        """`hopbench-mine 1.0+0f343b093112`."""
-        return ", ".join(map(str, self.code))
-
-
-def registries() -> dict[str, Registry[Any]]:
-    """The registry of each kind; this loads them."""
-    from hopbench.eval.benchmarks.formats import loaders
-    from hopbench.eval.metrics import catalogue
-    from hopbench.retrieval.embedding.factory import embedders
-    from hopbench.retrieval.graph.construction.extraction import extractors
-    from hopbench.retrieval.strategies.registry import registry
-    from hopbench.retrieval.strategies.reranker import rerankers
-
-    return {
-        "strategy": registry(),
-        "reranker": rerankers(),
-        "metrics": catalogue().registry,
-        "loader": loaders(),
-        "embedder": embedders(),
-        "extractor": extractors(),
-    }
-
-
-def installed_plugins() -> Iterator[Plugin]:
-    """All plug-ins that can be used, by kind."""
-    for kind, known in registries().items():
-        yield from (Plugin(kind, name, known.code_of(name)) for name in known.plugins())
-
-
-def broken_plugins() -> Iterator[tuple[str, str, str]]:
-    """Kind, name and reason of all plug-ins that cannot be used."""
-    for kind, known in registries().items():
-        yield from ((kind, name, reason) for name, reason in known.broken.items())
-
-
+REGISTRIES = {
+    "strategy": "hopbench.retrieval.strategies.registry:registry",
+    "reranker": "hopbench.retrieval.strategies.reranker:rerankers",
+    "metrics": "hopbench.eval.metrics:catalogue",
+    "loader": "hopbench.eval.benchmarks.formats:loaders",
+    "embedder": "hopbench.retrieval.embedding.factory:embedders",
+    "extractor": "hopbench.retrieval.graph.construction.extraction:extractors",
+}
 SECONDS = 2.0
 BOLT = 7687
 
@@ -80,10 +42,8 @@ BOLT = 7687
 def server_checks() -> Iterator[Check]:
     """Prefect, MLflow, Neo4j and the language model's endpoint, checked concurrently."""
     with ThreadPoolExecutor(4) as pool:
-        waiting = [pool.submit(check) for check in (_prefect, _mlflow, _neo4j, _openai)]
-        for future in waiting:
-            found = future.result()
-            if found is not None:
+        for future in [pool.submit(check) for check in (_prefect, _mlflow, _neo4j, _openai)]:
+            if (found := future.result()) is not None:
                 hidden = secrets()
                 yield found._replace(finding=redact(found.finding, hidden), remedy=redact(found.remedy, hidden))
 
@@ -92,11 +52,8 @@ def _prefect() -> Check:
     url = os.environ.get("PREFECT_API_URL")
     if not url:
         return Check("ok", "prefect", "each run starts a server of its own (PREFECT_API_URL is not set)")
-    problem = _ask(f"{url.rstrip('/')}/health")
     remedy = "start it, unset PREFECT_API_URL, or run with --no-prefect"
-    return (
-        Check("fail", "prefect", f"{url}: {problem}", remedy) if problem else Check("ok", "prefect", f"{url} answers")
-    )
+    return _answer("prefect", url, f"{url.rstrip('/')}/health", "fail", remedy)
 
 
 def _mlflow() -> Check | None:
@@ -108,9 +65,8 @@ def _mlflow() -> Check | None:
         return Check("fail", "mlflow", f"MLFLOW_TRACKING_URI={uri} is a folder", remedy)
     if urlsplit(uri).scheme not in ("http", "https"):
         return Check("ok", "mlflow", f"MLFLOW_TRACKING_URI={uri} (a database, not tried)")
-    problem = _ask(f"{uri.rstrip('/')}/health")
     remedy = "start it, or unset MLFLOW_TRACKING_URI to track in HOPBENCH_HOME"
-    return Check("fail", "mlflow", f"{uri}: {problem}", remedy) if problem else Check("ok", "mlflow", f"{uri} answers")
+    return _answer("mlflow", uri, f"{uri.rstrip('/')}/health", "fail", remedy)
 
 
 def _neo4j() -> Check:
@@ -132,32 +88,30 @@ def _neo4j() -> Check:
 
 def _openai() -> Check:
     base, key = os.environ.get("OPENAI_BASE_URL"), os.environ.get("OPENAI_API_KEY")
+    if not base and key:
+        return Check("ok", "language model", "OPENAI_API_KEY is set; OPENAI_BASE_URL is not, so nobody was asked")
     if not base:
-        if key:
-            return Check("ok", "language model", "OPENAI_API_KEY is set; OPENAI_BASE_URL is not, so nobody was asked")
         remedy = "only for --llm and --judge: set OPENAI_BASE_URL and OPENAI_API_KEY"
         return Check("off", "language model", "no endpoint is set", remedy)
-    problem = _ask(f"{base.rstrip('/')}/models", key)
     remedy = "start it, or correct OPENAI_BASE_URL and OPENAI_API_KEY; only --llm and --judge need it"
-    if problem:
-        return Check("warn", "language model", f"{base}: {problem}", remedy)
-    return Check("ok", "language model", f"{base} answers")
+    return _answer("language model", base, f"{base.rstrip('/')}/models", "warn", remedy, key)
 
 
-def _ask(url: str, key: str | None = None) -> str:
-    """The error of a GET of `url`, empty when it is answered."""
+def _answer(part: str, shown: str, url: str, unanswered: Status, remedy: str, key: str | None = None) -> Check:
+    """Whether a GET of `url` is answered."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
         request = urllib.request.Request(url, headers=headers)
         with urllib.request.urlopen(request, timeout=SECONDS) as answer:
             answer.read(1)
+        return Check("ok", part, f"{shown} answers")
     except urllib.error.HTTPError as error:
-        return "refuses the key (401)" if error.code == 401 else f"answers {error.code} {error.reason}"
+        problem = "refuses the key (401)" if error.code == 401 else f"answers {error.code} {error.reason}"
     except urllib.error.URLError as error:
-        return f"cannot be reached ({error.reason})"
+        problem = f"cannot be reached ({error.reason})"
     except (OSError, ValueError) as error:  # ValueError: no URL at all
-        return f"cannot be reached ({error})"
-    return ""
+        problem = f"cannot be reached ({error})"
+    return Check(unanswered, part, f"{shown}: {problem}", remedy)
 
 
 GIB = 1 << 30
@@ -174,7 +128,7 @@ def every_check(home: Home, repair: bool = False) -> list[Check]:
         lambda: home_checks(home, repair),
         lambda: _disk(home),
         _embedder,
-        _plugins,
+        plugin_checks,
         _benchmarks,
         server_checks,
         lambda: _mlflow_database(home),
@@ -189,25 +143,8 @@ def _python() -> Iterator[Check]:
     yield Check("ok" if fits else "fail", "python", found, "" if fits else "HopBench needs Python 3.11 or newer")
 
 
-def _requirements() -> list[Requirement]:
-    from packaging.requirements import Requirement
-
-    return [Requirement(line) for line in requires("hopbench") or []]
-
-
-def _installed(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
-
-
 def _packages() -> Iterator[Check]:
-    needed = [
-        requirement
-        for requirement in _requirements()
-        if requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-    ]
+    needed = _required({"extra": ""})
     result = {one.name: _installed(one.name) for one in needed}
     missing = sorted(name for name, has in result.items() if has is None)
     other = sorted(
@@ -224,17 +161,25 @@ def _packages() -> Iterator[Check]:
         yield Check("ok", "packages", f"all {len(needed)} as tested")
 
 
+def _required(environment: dict[str, str]) -> list[Requirement]:
+    from packaging.requirements import Requirement
+
+    found = [Requirement(line) for line in requires("hopbench") or []]
+    return [one for one in found if one.marker is None or one.marker.evaluate(environment)]
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
 def _extras() -> Iterator[Check]:
+    always = {one.name for one in _required({"extra": ""})}
     for extra in sorted(metadata("hopbench").get_all("Provides-Extra") or []):
-        wanted = [
-            requirement.name
-            for requirement in _requirements()
-            if requirement.marker
-            and requirement.marker.evaluate({"extra": extra})
-            and not requirement.marker.evaluate({"extra": ""})
-        ]
-        missing = sorted(name for name in wanted if _installed(name) is None)
-        if missing:
+        wanted = {one.name for one in _required({"extra": extra})} - always
+        if missing := sorted(name for name in wanted if _installed(name) is None):
             remedy = f"pip install 'hopbench[{extra}]'"
             yield Check("off", f"extra {extra}", f"not installed: {', '.join(missing)}", remedy)
         else:
@@ -255,8 +200,8 @@ def _home(home: Home) -> Iterator[Check]:
         return
     parts = sorted(home.root.iterdir())
     sizes = [(part.name, _size(part)) for part in parts]
-    shown = ", ".join(f"{name} {_megabytes(size)}" for name, size in sizes if size >= 100_000)
-    total = _megabytes(sum(size for _, size in sizes))
+    shown = ", ".join(f"{name} {size / 1e6:,.1f} MB" for name, size in sizes if size >= 100_000)
+    total = f"{sum(size for _, size in sizes) / 1e6:,.1f} MB"
     yield Check("ok", "HOPBENCH_HOME", f"{home.root}: {total}" + (f" ({shown})" if shown else ""))
 
 
@@ -268,10 +213,6 @@ def _size(path: Path) -> int:
         return path.lstat().st_size
     except OSError:
         return 0
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / 1e6:,.1f} MB"
 
 
 def _disk(home: Home) -> Iterator[Check]:
@@ -294,14 +235,21 @@ def _embedder() -> Iterator[Check]:
     yield Check("ok", "embedder", f"wordllama answers with {vectors.shape[1]} dimensions, offline")
 
 
-def _plugins() -> Iterator[Check]:
+def plugin_checks() -> Iterator[Check]:
+    """Every plug-in by kind; this loads them."""
     from hopbench.retrieval.plugins.code import unreadable_lines
 
-    for one in installed_plugins():
-        held = unreadable_lines(one.code)
-        yield Check("warn" if held else "ok", f"plug-in {one.name}", "; ".join(held) or f"{one.kind}, {one.package}")
-    for kind, name, reason in broken_plugins():
-        yield Check("warn", f"plug-in {name}", f"{kind}: {reason}")
+    found = {kind: resolve_name(place)() for kind, place in REGISTRIES.items()}
+    known: dict[str, Registry[Any]] = {kind: getattr(one, "registry", one) for kind, one in found.items()}
+    for kind, registry in known.items():
+        for name in registry.plugins():
+            code = registry.code_of(name)
+            held = "; ".join(unreadable_lines(code))
+            package = ", ".join(map(str, code))  # hopbench-mine 1.0+0f343b093112
+            yield Check("warn" if held else "ok", f"plug-in {name}", held or f"{kind}, {package}")
+    for kind, registry in known.items():
+        for name, reason in registry.broken.items():
+            yield Check("warn", f"plug-in {name}", f"{kind}: {reason}")
 
 
 def _benchmarks() -> Iterator[Check]:

@@ -11,7 +11,7 @@ from rich.text import Text
 from hopbench.eval.explain import Examiner, Fate, RankedPassage, linked_entities, quote, side_by_side
 from hopbench.eval.explain.answers import note_words
 from hopbench.eval.report.summary import in_sample_words
-from hopbench.flows.cli.output import add_row, console, table
+from hopbench.flows.cli.output import Grid, console
 from hopbench.flows.explain.words import outcome_words, path_words, place_words, rank_words, score_words, set_words
 from hopbench.retrieval.graph.schema import MENTIONED_IN
 from hopbench.retrieval.text.model_tokens import count_tokens
@@ -20,7 +20,6 @@ from hopbench.retrieval.types import Step
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hopbench.flows.cli.output import Grid
     from hopbench.flows.explain.target import Target
 
 FIRST = 3  # hits shown beside the gold passages
@@ -36,10 +35,13 @@ def feature_table(places: Sequence[RankedPassage], gold: Sequence[str], weights:
     titles = [f"rank {place.rank}{' gold' if place.passage in gold else ''}" for place in shown]
     if not weights:
         return _contributions(shown, titles)
-    rows = table("feature", "weight", *titles, right=("weight", *titles))
+    rows = Grid("feature", "weight", *titles, right=("weight", *titles))
     for name, weight in weights.items():
-        add_row(rows, name, f"{weight:.3g}", *(_share(place, name, weight) for place in shown))
-    add_row(rows, "score", "", *(f"{place.hit.score:.3f}" for place in shown))
+        shares = [place.hit.components.get(name, 0.0) for place in shown]
+        values = [share / weight if weight else 0.0 for share in shares]  # + 0.0: no minus before a zero
+        cells = [f"{value + 0.0:.3g} → {share + 0.0:+.2f}" for value, share in zip(values, shares, strict=True)]
+        rows.add_row(name, f"{weight:.3g}", *cells)
+    rows.add_row("score", "", *(f"{place.hit.score:.3f}" for place in shown))
     return rows
 
 
@@ -49,20 +51,14 @@ def _contributions(shown: Sequence[RankedPassage], titles: Sequence[str]) -> Gri
     names = list(dict.fromkeys(name for shares in all_shares for name in shares))
     largest = sorted(names, key=lambda name: -max(abs(shares.get(name, 0.0)) for shares in all_shares))[:LARGEST]
     others = [name for name in names if name not in largest]
-    rows = table("feature", *titles, right=tuple(titles))
+    rows = Grid("feature", *titles, right=tuple(titles))
     for name in largest:
-        add_row(rows, name, *(f"{shares.get(name, 0.0) + 0.0:+.2f}" for shares in all_shares))
+        rows.add_row(name, *(f"{shares.get(name, 0.0) + 0.0:+.2f}" for shares in all_shares))
     if others:
         sums = (sum(shares.get(name, 0.0) for name in others) for shares in all_shares)
-        add_row(rows, f"{len(others)} others", *(f"{value + 0.0:+.2f}" for value in sums))
-    add_row(rows, "score", *(f"{place.hit.score:.3f}" for place in shown))
+        rows.add_row(f"{len(others)} others", *(f"{value + 0.0:+.2f}" for value in sums))
+    rows.add_row("score", *(f"{place.hit.score:.3f}" for place in shown))
     return rows
-
-
-def _share(place: RankedPassage, name: str, weight: float) -> str:
-    share = place.hit.components.get(name, 0.0)
-    value = share / weight if weight else 0.0
-    return f"{value + 0.0:.3g} → {share + 0.0:+.2f}"  # no minus before a zero
 
 
 def quoted(path: Sequence[Step], target: Target) -> list[str]:
@@ -86,37 +82,37 @@ WITH_A_PATH = ("reached", "out-ranked", "pruned", "not followed", "other edges",
 
 def print_explanation(target: Target, examiner: Examiner, again: bool = False) -> None:
     """One strategy's ranking and outcomes; the question and its entities first, unless they were printed before."""
-    screen = console()
+    screen, answer, gold = console(), examiner.answer, target.question.gold
     if not again:
         _print_question(screen, target)
-    answer = examiner.answer
     kind, in_sample = target.kind(answer.label)
-    screen.print(Text(f"\n{answer.label}  {kind}  {_settings(examiner)}", style="bold"))
+    spent = answer.counters
+    settings = f"({spent.round_trips} round trips, {spent.rows:,} rows, {spent.edges_touched:,} edges touched)"
+    screen.print(Text(f"\n{answer.label}  {kind}  {settings}", style="bold"))
     if in_sample:
         _line(screen, f"{in_sample_words(in_sample, kind)}, whose questions are asked here", 2)
     if answer.failure is not None:
         screen.print(Text(f"  failed: {answer.failure}"))
         return
-    _print_notes(screen, target, examiner)
+    if answer.strategy.edges:
+        _line(screen, f"seeds: {', '.join(map(target.title, answer.seeds)) or 'none'}", 2)
+    for name, value in answer.notes.items():
+        _line(screen, f"{name.replace('_', ' ')}: {note_words(value, target.names)}", 2)
     weights, learned = answer.strategy.coefficients(), answer.strategy.contributions
     for place in answer.places[: examiner.top]:
         _print_hit(screen, target, place, len(str(examiner.top)), learned=learned)
     if learned:
-        screen.print(feature_table(answer.places, target.question.gold, weights))
-    _print_context(screen, target, examiner)
+        screen.print(feature_table(answer.places, gold, weights))
+    if answer.context is not None:  # what a reader would get: the graph block, then the passages
+        tokens, block = count_tokens(answer.context.context), count_tokens(answer.context.graph_context)
+        of = f", {block} of them the graph block" if block else ""
+        _line(screen, f"context for the reader: {tokens} tokens{of}", 2)
+        for line in answer.context.graph_context.splitlines():
+            _line(screen, line, 6, "dim")
+        _line(screen, "passages: " + ", ".join(map(target.title, answer.context.context_ids)), 6)
     _print_stored(screen, target, examiner)
-    if target.question.gold:
-        screen.print(Text("gold passages", style="bold"))
-        if len(target.question.gold.sets) > 1:
-            _print_sets(screen, target, examiner)
-        for gold in target.question.gold:
-            _print_outcome(screen, target, examiner.fate(gold))
-
-
-def _print_sets(screen: Console, target: Target, examiner: Examiner) -> None:
-    for number, passages in enumerate(target.question.gold.sets, start=1):
-        _line(screen, f"set {number}: {', '.join(map(target.title, passages))}", 2)
-    _line(screen, set_words(target.question.gold, examiner, target.title), 2)
+    if gold:
+        _print_gold(screen, target, examiner)
 
 
 def _line(screen: Console, text: str, indent: int, style: str = "") -> None:
@@ -130,57 +126,29 @@ def _print_question(screen: Console, target: Target) -> None:
     screen.print(Text(question.text, style="bold"))
     if question.answer is not None:
         screen.print(Text(f"answer: {' | '.join(question.answers)}"))
-    rows = table("words", "entity", "weight", "chunks", right=("weight", "chunks"))
+    rows = Grid("words", "entity", "weight", "chunks", right=("weight", "chunks"))
     linked = linked_entities(target.batch)
     for one in linked:
-        add_row(rows, one.words, one.name, f"{one.weight:g}", f"{one.chunks:,}")
+        rows.add_row(one.words, one.name, f"{one.weight:g}", f"{one.chunks:,}")
     screen.print(rows if linked else Text("no entity of the graph is named in it"))
     screen.print(Text("Paths: [passage] ─edge weight→ entity. Hits: rank, title, score, origin, score components."))
-
-
-def _settings(examiner: Examiner) -> str:
-    counters = examiner.answer.counters
-    return f"({counters.round_trips} round trips, {counters.rows:,} rows, {counters.edges_touched:,} edges touched)"
-
-
-def _print_notes(screen: Console, target: Target, examiner: Examiner) -> None:
-    answer = examiner.answer
-    if examiner.answer.strategy.edges:
-        seeds = ", ".join(target.title(passage) for passage in answer.seeds)
-        _line(screen, f"seeds: {seeds or 'none'}", 2)
-    for name, value in answer.notes.items():
-        _line(screen, f"{name.replace('_', ' ')}: {note_words(value, target.names)}", 2)
 
 
 def _print_hit(screen: Console, target: Target, place: RankedPassage, width: int, learned: bool) -> None:
     gold = "gold" if place.passage in target.question.gold else "    "
     words = score_words if learned else place_words  # the table below has a learned score's components
-    head = f"{place.rank:>{width}}  {gold}  {target.title(place.passage)}  {words(place)}"
-    _line(screen, head, 2)
-    if place.hit.path:
-        _line(screen, path_words(place.hit.path, target.names), width + 10, "dim")
-        _print_stated(screen, target, place.hit.path, width + 12)
+    _line(screen, f"{place.rank:>{width}}  {gold}  {target.title(place.passage)}  {words(place)}", 2)
+    _print_path(screen, target, place.hit.path, width + 10)
     for line in quoted(place.hit.path, target) if learned else ():
         _line(screen, line, width + 12, "dim")
 
 
-def _print_stated(screen: Console, target: Target, path: Sequence[Step], indent: int) -> None:
-    """A path goes over RELATED_TO both ways: what is stated there, the way round that it was stated."""
-    for line in target.stated(path):
-        _line(screen, line, indent, "dim")
-
-
-def _print_context(screen: Console, target: Target, examiner: Examiner) -> None:
-    """The context a reader would get: the graph block, then the passages."""
-    read = examiner.answer.context
-    if read is None:
-        return
-    tokens, block = count_tokens(read.context), count_tokens(read.graph_context)
-    of = f", {block} of them the graph block" if block else ""
-    _line(screen, f"context for the reader: {tokens} tokens{of}", 2)
-    for line in read.graph_context.splitlines():
-        _line(screen, line, 6, "dim")
-    _line(screen, "passages: " + ", ".join(map(target.title, read.context_ids)), 6)
+def _print_path(screen: Console, target: Target, path: Sequence[Step], indent: int) -> None:
+    """A path goes over RELATED_TO both ways: what is stated there, the way round that it was stated, follows."""
+    if path:
+        _line(screen, path_words(path, target.names), indent, "dim")
+        for line in target.stated(path):
+            _line(screen, line, indent + 2, "dim")
 
 
 def _print_stored(screen: Console, target: Target, examiner: Examiner) -> None:
@@ -189,10 +157,9 @@ def _print_stored(screen: Console, target: Target, examiner: Examiner) -> None:
         return
     label, top = examiner.answer.label, examiner.top
     stored = target.stored(label)
-    now = [place.passage for place in examiner.answer.places]
     if stored is None:
         words = f"{label} was not run on it in {target.run.folder}: ranked now"
-    elif list(stored) == now:
+    elif list(stored) == [place.passage for place in examiner.answer.places]:
         words = f"the ranking stored in {target.run.folder} is the same"
     else:
         listed = ", ".join(f"{rank} {target.title(passage)}" for rank, passage in enumerate(stored[:top], 1))
@@ -200,22 +167,28 @@ def _print_stored(screen: Console, target: Target, examiner: Examiner) -> None:
     _line(screen, words, 2)
 
 
+def _print_gold(screen: Console, target: Target, examiner: Examiner) -> None:
+    gold = target.question.gold
+    screen.print(Text("gold passages", style="bold"))
+    if len(gold.sets) > 1:
+        for number, passages in enumerate(gold.sets, start=1):
+            _line(screen, f"set {number}: {', '.join(map(target.title, passages))}", 2)
+        _line(screen, set_words(gold, examiner, target.title), 2)
+    for passage in gold:
+        _print_outcome(screen, target, examiner.fate(passage))
+
+
 def _print_outcome(screen: Console, target: Target, outcome: Fate) -> None:
     _line(screen, f"{target.title(outcome.passage)}  [{outcome.passage}]  {rank_words(outcome)}", 2)
     for line in outcome_words(outcome, target.names, target.title):
         _line(screen, line, 6)
-    _print_stated(screen, target, _shown_path(outcome), 8)
-
-
-def _shown_path(outcome: Fate) -> Sequence[Step]:
-    """The path shown for a outcome: the passage's own, that of the limit that lost it, or one in the graph."""
-    if outcome.kind not in WITH_A_PATH:
-        return ()
-    if outcome.place is not None and outcome.place.hit.path:
-        return outcome.place.hit.path
-    if outcome.changes and outcome.changes[0].place.hit.path:
-        return outcome.changes[0].place.hit.path
-    return outcome.route.steps if outcome.route is not None else ()
+    path: Sequence[Step] = ()
+    if outcome.kind in WITH_A_PATH:  # the passage's own, that of the limit that lost it, or one in the graph
+        places = [outcome.place, *(change.place for change in outcome.changes[:1])]
+        own = (place.hit.path for place in places if place is not None and place.hit.path)
+        path = next(own, outcome.route.steps if outcome.route is not None else ())
+    for line in target.stated(path):
+        _line(screen, line, 8, "dim")
 
 
 def print_versus(target: Target, first: Examiner, second: Examiner) -> None:
@@ -225,28 +198,18 @@ def print_versus(target: Target, first: Examiner, second: Examiner) -> None:
     one, other = first.answer.label, second.answer.label
     screen.print(Text(f"\n{one} against {other}", style="bold"))
     if both.gold:
-        rows = table("gold passage", one, other)
+        rows = Grid("gold passage", one, other)
         for ours, theirs in both.gold:
-            add_row(rows, target.title(ours.passage), _short(ours), _short(theirs))
+            ranks = [f"rank {each.place.rank}" if each.place else "not ranked" for each in (ours, theirs)]
+            kinds = ours.kind, theirs.kind
+            cells = [rank if rank == kind else f"{rank}, {kind}" for rank, kind in zip(ranks, kinds, strict=True)]
+            rows.add_row(target.title(ours.passage), *cells)
         screen.print(rows)
-    _print_only(screen, target, f"only {one}", other, both.only_first)
-    _print_only(screen, target, f"only {other}", one, both.only_second)
-
-
-def _short(outcome: Fate) -> str:
-    rank = f"rank {outcome.place.rank}" if outcome.place else "not ranked"
-    return rank if rank == outcome.kind else f"{rank}, {outcome.kind}"
-
-
-def _print_only(
-    screen: Console, target: Target, title: str, other: str, found: Sequence[tuple[RankedPassage, Fate]]
-) -> None:
-    screen.print(Text(f"{title} has in its first hits: {len(found) or 'nothing'}"))
-    for place, outcome in found:
-        gold = "  gold" if place.passage in target.question.gold else ""
-        _line(screen, f"{place.rank}  {target.title(place.passage)}{gold}  {place_words(place)}", 2)
-        if place.hit.path:
-            _line(screen, path_words(place.hit.path, target.names), 6, "dim")
-            _print_stated(screen, target, place.hit.path, 8)
-        why = outcome_words(outcome, target.names, target.title)
-        _line(screen, f"{other}: {rank_words(outcome)}: {why[0] if why else outcome.kind}", 6)
+    for label, against, found in ((one, other, both.only_first), (other, one, both.only_second)):
+        screen.print(Text(f"only {label} has in its first hits: {len(found) or 'nothing'}"))
+        for place, outcome in found:
+            gold = "  gold" if place.passage in target.question.gold else ""
+            _line(screen, f"{place.rank}  {target.title(place.passage)}{gold}  {place_words(place)}", 2)
+            _print_path(screen, target, place.hit.path, 6)
+            why = outcome_words(outcome, target.names, target.title)
+            _line(screen, f"{against}: {rank_words(outcome)}: {why[0] if why else outcome.kind}", 6)

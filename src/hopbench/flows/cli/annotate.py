@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from hopbench.flows.cli import complete
 from hopbench.flows.cli.flags import argument, option, with_flags
+from hopbench.flows.cli.output import echo, stdout
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.setting import EXECUTION, OUTPUT, STRATEGIES
 
@@ -16,7 +14,7 @@ from hopbench.flows.settings.setting import EXECUTION, OUTPUT, STRATEGIES
 @with_flags(GraphOptions, without=("dataset",))
 def annotate_command(
     dataset: Annotated[
-        str, argument(metavar="DATASET", help="A folder of documents, or any data set.", complete=complete.datasets)
+        str, argument(metavar="DATASET", help="A folder of documents, or any data set.", values="datasets")
     ],
     out: Annotated[
         Path | None,
@@ -26,7 +24,7 @@ def annotate_command(
     ] = None,
     strategies: Annotated[
         str | None,
-        option(STRATEGIES, help="Labels whose first passages are shown, comma-separated.", complete=complete.labels),
+        option(STRATEGIES, help="Labels whose first passages are shown, comma-separated.", values="labels"),
     ] = None,
     port: Annotated[int, option(EXECUTION, min=0, max=65535, help="The page's port on 127.0.0.1 (0: any).")] = 0,
     no_browser: Annotated[bool, option(EXECUTION, "--no-browser", help="Print the address only.")] = False,
@@ -57,8 +55,9 @@ def annotate_command(
         with listener_on(port) as listener:
             listener.listen()  # a browser may come before the pages are ready
             address = f"http://{LOOPBACK}:{listener.getsockname()[1]}/"
-            typer.echo(f"questions are saved in {folder}\nopen {address} and end with Ctrl-C")
+            echo(f"questions are saved in {folder}\nopen {address} and end with Ctrl-C")
+            stdout().flush()
             if not no_browser:
                 webbrowser.open(address)
             pages.serve(listener)
-        typer.echo(f"next: hopbench run --dataset {folder} --strategies all,all:tuned --out first", err=True)
+        echo(f"next: hopbench run --dataset {folder} --strategies all,all:tuned --out first", err=True)

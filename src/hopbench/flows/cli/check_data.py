@@ -7,20 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from hopbench.flows.cli import complete
-from hopbench.flows.cli.flags import argument, option, with_flags
-from hopbench.flows.cli.output import add_row, console, table
-from hopbench.flows.settings.graph_options import GraphOptions, graph_fields
+from hopbench.flows.cli.flags import Json, argument, option, with_flags
+from hopbench.flows.cli.output import Grid, console, echo, print_json
+from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.setting import DATA, OUTPUT
+from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from hopbench.eval.data_check.check import Checked, Use
-    from hopbench.flows.cli.output import Grid
-
 MAX_FAULTS = 20
 
 
@@ -37,32 +31,21 @@ def print_checked(checked: Checked) -> None:
             screen.print(f"and {more:,} more; --json has all")
         return
     screen.print(f"{benchmark.name} · role {benchmark.role}, {ROLES[benchmark.role]}", markup=False, soft_wrap=True)
-    _show(screen, _facts(checked))
-    if checked.findings:
-        _show(screen, _findings(checked))
-    else:
-        screen.print("\nno mistakes found")
-    _show(screen, _metrics(checked.metrics, len(benchmark.questions)))
-    _show(screen, _commands(checked))
-
-
-def _show(screen: Console, rows: Grid) -> None:
-    screen.print()
-    screen.print(rows)
-
-
-def _facts(checked: Checked) -> Grid:
-    rows = table("content", "count", "", right=("count",))
+    facts = Grid("content", "count", "", right=("count",))
     for fact in checked.facts:
-        add_row(rows, fact.name, f"{fact.count:,}", fact.note)
-    return rows
-
-
-def _findings(checked: Checked) -> Grid:
-    rows = table("finding", "count", "such as", "remedy", right=("count",), fold=("finding", "such as", "remedy"))
+        facts.add_row(fact.name, f"{fact.count:,}", fact.note)
+    findings = Grid("finding", "count", "such as", "remedy", right=("count",), fold=("finding", "such as", "remedy"))
     for finding in checked.findings:
-        add_row(rows, finding.what, f"{finding.count:,}", ", ".join(finding.examples), finding.remedy)
-    return rows
+        findings.add_row(finding.what, f"{finding.count:,}", ", ".join(finding.examples), finding.remedy)
+    commands = Grid("commands", "need", "here", fold=("here",))
+    for use in checked.commands:
+        answer = "yes" if use.available else "no"
+        note = f"{answer}; {use.note}" if use.note and use.available else answer
+        commands.add_row(use.name, ", ".join(use.needs), note)
+    metrics = _metrics(checked.metrics, len(benchmark.questions))
+    for shown in (facts, findings if checked.findings else "no mistakes found", metrics, commands):
+        screen.print()
+        screen.print(shown)
 
 
 def _metrics(uses: Sequence[Use], questions: int) -> Grid:
@@ -70,53 +53,43 @@ def _metrics(uses: Sequence[Use], questions: int) -> Grid:
     together: dict[tuple[tuple[str, ...], int], list[str]] = {}
     for use in uses:
         together.setdefault((use.needs, use.available), []).append(use.name)
-    rows = table("metrics", "need", "here", fold=("metrics", "need"))
+    rows = Grid("metrics", "need", "here", fold=("metrics", "need"))
     for (needs, count), names in together.items():
         here = f"{count:,} of {questions:,} questions" if count else f"no question has {needs[0]}"
-        add_row(rows, ", ".join(names), ", ".join(needs), here if questions else "no questions")
+        rows.add_row(", ".join(names), ", ".join(needs), here if questions else "no questions")
     return rows
 
 
-def _commands(checked: Checked) -> Grid:
-    rows = table("commands", "need", "here", fold=("here",))
-    for use in checked.commands:
-        answer = "yes" if use.available else "no"
-        add_row(rows, use.name, ", ".join(use.needs), f"{answer}; {use.note}" if use.note and use.available else answer)
-    return rows
-
-
-@with_flags(GraphOptions, without=[name for name in graph_fields() if name != "questions"])
+@with_flags(GraphOptions, only=["questions"])
 def check_data_command(
     dataset: Annotated[
         str,
-        argument(help="A folder of documents or tables, an official file, or a name.", complete=complete.datasets),
+        argument(help="A folder of documents or tables, an official file, or a name.", values="datasets"),
     ],
     set_role: Annotated[
         str | None,
         option(
             DATA,
             help="Write what the folder is for into its README.md: tune (sweep and train may use it) or report.",
-            complete=complete.one_of("tune", "report"),
+            values="roles",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         option(OUTPUT, help="Write it as a BEIR folder: the passages with their ids, questions and gold."),
     ] = None,
-    as_json: Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")] = False,
+    as_json: Json = False,
     **flags: Any,
 ) -> None:
     """Check a data set: what it holds and lacks, mistakes in it, and which metrics and commands work on it."""
     from hopbench.eval.benchmarks.beir import set_role as set_role_of
     from hopbench.eval.benchmarks.beir import write_benchmark
     from hopbench.eval.data_check import check_data
-    from hopbench.flows.cli.output import print_json
     from hopbench.flows.settings.home import Home
-    from hopbench.retrieval.support.errors import InputError
 
     Home.resolve().apply_environment()
     if set_role is not None:
-        typer.echo(f"role {set_role} written to {_with_role(dataset, set_role)}", err=as_json)
+        echo(f"role {set_role} written to {_with_role(dataset, set_role)}", err=as_json)
     checked = check_data(dataset, flags["questions"])
     if as_json:
         print_json(checked.as_json())
@@ -129,13 +102,12 @@ def check_data_command(
         write_benchmark(checked.benchmark, out)
         if checked.benchmark.role != "user":
             set_role_of(out, checked.benchmark.role)
-        typer.echo(f"written  {out}", err=as_json)
+        echo(f"written  {out}", err=as_json)
 
 
 def _with_role(dataset: str, role: str) -> Path:
     from hopbench.eval.benchmarks.beir import set_role
     from hopbench.eval.benchmarks.loader import shipped_folders
-    from hopbench.retrieval.support.errors import InputError
 
     folder = Path(os.path.expanduser(dataset))
     if dataset in shipped_folders():

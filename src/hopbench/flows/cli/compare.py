@@ -7,9 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hopbench.flows.cli import complete
-from hopbench.flows.cli.flags import argument, option
-from hopbench.flows.cli.output import add_row, console, number, print_csv, print_json, table
+from hopbench.flows.cli.flags import Json, argument, option
+from hopbench.flows.cli.output import Grid, console, number, print_csv, print_json
+from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.setting import DATA, EXECUTION, OUTPUT, STRATEGIES
 from hopbench.retrieval.support.errors import InputError
 
@@ -17,24 +17,29 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-    from hopbench.eval.compare import Comparison, PairResult
+    from hopbench.eval.compare import Comparison
     from hopbench.eval.report.recommend import Option, Recommendation
-    from hopbench.eval.statistics import Interval
-    from hopbench.flows.cli._compare_sides import Side
-    from hopbench.flows.cli._compare_sources import Source
+    from hopbench.flows.cli._compare_sides import Side, Source
 
 
-def print_comparison(
-    comparison: Comparison, sides: list[Side], first: Source, rows: Mapping[str, pd.DataFrame], seed: int
-) -> Console:
-    """Everything but question types and questions; returns the console. `first` names the benchmark."""
+def print_comparison(comparison: Comparison, sides: list[Side], first: Source, seed: int, *, listed: bool) -> None:
+    """Everything; `first` names the benchmark, `listed` shows the questions won and lost."""
     screen, benchmark = console(), first.results["benchmark"]
     screen.print(f"{benchmark['name']} · {benchmark['questions']} questions · {comparison.metric}", markup=False)
-    _print_runs(screen, sides)
+    runs = {side.run.place: side.run for side in sides}
+    for run in runs.values():  # a bare label means its newest tracked run
+        labels = [side.name for side in sides if side.run.place == run.place]
+        whose = f"{', '.join(labels)}: " if len(runs) > 1 else ""
+        screen.print(f"{whose}{run.description}", markup=False, soft_wrap=True)
     _print_pairs(screen, comparison)
-    _print_ragas(screen, rows, comparison.baseline, comparison.metric, seed)
+    _print_ragas(screen, {side.name: side.rows for side in sides}, comparison.baseline, comparison.metric, seed)
     _print_kinds(screen, sides)
-    return screen
+    if any(pair.by_type for pair in comparison.pairs):
+        _print_types(screen, comparison)
+    for pair in comparison.pairs if listed else ():
+        screen.print(f"\n{pair.label} against {pair.baseline}", markup=False)
+        for word, ids in (("won", pair.wins), ("lost", pair.losses)):
+            screen.print(f"  {word} {len(ids)}: {' '.join(ids) or '–'}", markup=False)
 
 
 def _print_ragas(
@@ -53,38 +58,42 @@ def _print_ragas(
     if not results:
         return
     names = [item.metric for item in results]
-    shown = table("RAGAS: label", "against", *names, right=tuple(names), fold=("RAGAS: label", "against"), keys=2)
+    shown = Grid("RAGAS: label", "against", *names, right=tuple(names), fold=("RAGAS: label", "against"), keys=2)
     for pairs in zip(*(item.pairs for item in results), strict=True):
         cells = [f"{number(pair.difference, sign=True)} {pair.verdict}" for pair in pairs]
-        add_row(shown, pairs[0].label, pairs[0].baseline, *cells)
+        shown.add_row(pairs[0].label, pairs[0].baseline, *cells)
     screen.print(shown)
-
-
-def _print_runs(screen: Console, sides: list[Side]) -> None:
-    """Which runs the labels are of: a bare label means its newest tracked one."""
-    runs = {side.run.place: side.run for side in sides}
-    for run in runs.values():
-        labels = [side.name for side in sides if side.run.place == run.place]
-        whose = f"{', '.join(labels)}: " if len(runs) > 1 else ""
-        screen.print(f"{whose}{run.description}", markup=False, soft_wrap=True)
 
 
 def _print_pairs(screen: Console, comparison: Comparison) -> None:
     """A row per pair: effect, interval, corrected p, verdict, wins and losses; then how to read them."""
+    from hopbench.eval.statistics import limit
+
     right = ("effect", "p (Holm)", "detectable", "won", "lost", "tied")
-    interval = f"{1 - comparison.alpha:.0%} interval"
-    heads = ("label", "against", "effect", interval, "p (Holm)", "detectable", "verdict", "won", "lost", "tied")
+    heads = (
+        "label",
+        "against",
+        "effect",
+        f"{1 - comparison.alpha:.0%} interval",
+        "p (Holm)",
+        "detectable",
+        "verdict",
+        "won",
+        "lost",
+        "tied",
+    )
     drop = ("detectable", "tied", "won", "lost", "p (Holm)")
-    rows = table(*heads, right=right, drop=drop, fold=("label", "against"), keys=2)
+    rows = Grid(*heads, right=right, drop=drop, fold=("label", "against"), keys=2)
     for pair in comparison.pairs:
         verdict = pair.verdict + (" (incomplete)" if pair.incomplete else "")
+        together = pair.ci_family
+        interval = f"{limit(together.low)} … {limit(together.high)}" if together else "–"
         p = "–" if pair.n == 0 else f"{pair.p_holm:.4f}"
-        add_row(
-            rows,
+        rows.add_row(
             pair.label,
             pair.baseline,
             number(pair.difference, sign=True),
-            _interval(pair),
+            interval,
             p,
             number(pair.minimum_detectable),
             verdict,
@@ -120,32 +129,18 @@ def _print_kinds(screen: Console, sides: list[Side]) -> None:
             screen.print(f"warning: {name} is {words}, whose questions are asked here.", markup=False, style="yellow")
 
 
-def _interval(pair: PairResult) -> str:
-    """The interval that holds together with those of the whole family."""
-    from hopbench.eval.statistics import limit
-
-    return f"{limit(pair.ci_family.low)} … {limit(pair.ci_family.high)}" if pair.ci_family else "–"
-
-
-def print_types(screen: Console, comparison: Comparison) -> None:
+def _print_types(screen: Console, comparison: Comparison) -> None:
     """A row per pair and question type."""
     right = ("n", "effect", "won", "lost", "tied")
-    rows = table("label", "against", "type", *right[:2], "interval", *right[2:], right=right)
+    rows = Grid("label", "against", "type", *right[:2], "interval", *right[2:], right=right)
     for pair in comparison.pairs:
         for kind, part in pair.by_type.items():
             interval = f"{part.ci.low:+.3f} … {part.ci.high:+.3f}" if part.ci else "–"
             won = str(part.wins), str(part.losses), str(part.ties)
-            add_row(rows, pair.label, pair.baseline, kind, str(part.n), f"{part.difference:+.3f}", interval, *won)
+            rows.add_row(pair.label, pair.baseline, kind, str(part.n), f"{part.difference:+.3f}", interval, *won)
     screen.print()
     screen.print(rows)
     screen.print("By type: exploratory, outside the corrected family.", markup=False)
-
-
-def print_questions(screen: Console, pair: PairResult) -> None:
-    """The ids of the questions that a pair won and lost."""
-    screen.print(f"\n{pair.label} against {pair.baseline}", markup=False)
-    for word, ids in (("won", pair.wins), ("lost", pair.losses)):
-        screen.print(f"  {word} {len(ids)}: {' '.join(ids) or '–'}", markup=False)
 
 
 def compare_command(
@@ -155,7 +150,7 @@ def compare_command(
             metavar="A B …",
             help="DIR (a run's folder, all its labels) or DIR:LABEL (DIR:pagerank:tuned); an MLflow run id; a label "
             "(its newest tracked run); champion.",
-            complete=complete.sides,
+            values="sides",
         ),
     ] = None,
     runs: Annotated[
@@ -176,77 +171,56 @@ def compare_command(
     ] = None,
     by_type: Annotated[bool, option(OUTPUT, "--by-type", help="Also by question type.")] = False,
     listed: Annotated[bool, option(OUTPUT, "--list", help="Print the questions won and lost.")] = False,
-    as_json: Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")] = False,
+    as_json: Json = False,
     as_csv: Annotated[bool, option(OUTPUT, "--csv", help="Print the pairs as CSV, with a heading.")] = False,
     dataset: Annotated[str | None, option(DATA, help="Where the runs' benchmark is now (for --by-type).")] = None,
     seed: Annotated[int, option(EXECUTION, min=0, help="Seed of the resampling.")] = 0,
 ) -> None:
     """Compare labels question by question: effect, interval, p after Holm, verdict, wins and losses."""
     from hopbench.eval.compare import compare
-    from hopbench.flows.cli._compare_sides import choose_baseline, refuse_unmeasured, resolve_sides
-    from hopbench.flows.cli._compare_sources import Sources
-    from hopbench.flows.run.finished import RunFolder
-    from hopbench.flows.settings.home import Home
+    from hopbench.flows.cli._compare_sides import Sources, choose_baseline, resolve_sides
 
     sources, sides = Sources(Home.resolve(), dataset), sides or []
     found = resolve_sides(sides, sources, runs or ())
     chosen = choose_baseline(sides, found, baseline, sources)
-    first = next((side.run for side in found if isinstance(side.run, RunFolder)), found[0].run)
+    first = next((side.run for side in found if "passages" in side.run.results["benchmark"]), found[0].run)
     types = {q.id: q.type for q in first.benchmark(dataset).questions} if by_type else None
-    metric = metric or _primary(found)
-    refuse_unmeasured(found, metric)
-    comparison = compare({side.name: side.rows for side in found}, chosen, metric, seed=seed, types=types)
+    measured = _measured(found, metric)
+    comparison = compare({side.name: side.rows for side in found}, chosen, measured, seed=seed, types=types)
     if as_json:
         print_json(_plain(comparison, found, first, seed))
     elif as_csv:
         print_csv(_flat(comparison))
     else:
-        _print_comparison(comparison, found, first, seed, listed=listed)
+        print_comparison(comparison, found, first, seed, listed=listed)
 
 
-def _print_comparison(comparison: Comparison, sides: list[Side], first: Source, seed: int, *, listed: bool) -> None:
-
-    screen = print_comparison(comparison, sides, first, {side.name: side.rows for side in sides}, seed)
-    if any(pair.by_type for pair in comparison.pairs):
-        print_types(screen, comparison)
-    if listed:
-        for pair in comparison.pairs:
-            print_questions(screen, pair)
-
-
-def _primary(sides: list[Side]) -> str:
-    """The primary metric of the sides' benchmark. Raises InputError where it has none."""
+def _measured(sides: list[Side], metric: str | None) -> str:
+    """The metric, or the primary one of the sides' benchmark. Raises InputError where a side has none."""
     from hopbench.eval.metrics import PRIMARY, lacking, primary_of
+    from hopbench.flows.cli._compare_sides import refuse_unmeasured
 
     results = [side.run.results for side in sides]
     scored = [result for result in results if "primary_metric" in result["benchmark"]]
-    found = primary_of(scored[0]) if scored else primary_of(results[0]) or PRIMARY
+    found = metric or (primary_of(scored[0]) if scored else primary_of(results[0]) or PRIMARY)
     if found is None:
         raise InputError(f"nothing to compare on: {lacking(None)}; or name a judged metric with --metric")
+    refuse_unmeasured(sides, found)
     return found
 
 
 def _flat(comparison: Comparison) -> list[dict[str, Any]]:
     """A row for each pair, with the names of a run's comparisons; wins and losses are counted."""
-    return [
-        {
-            "label": pair.label,
-            "baseline": pair.baseline,
-            "metric": comparison.metric,
-            "questions": pair.n,
-            "effect": pair.difference,
-            **_limits(pair.ci, "ci"),
-            **_limits(pair.ci_family, "family"),
-            **{name: getattr(pair, name) for name in ("p", "p_holm", "minimum_detectable", "verdict", "ties")},
-            "wins": len(pair.wins),
-            "losses": len(pair.losses),
-        }
-        for pair in comparison.pairs
-    ]
-
-
-def _limits(interval: Interval | None, name: str) -> dict[str, float | None]:
-    return {f"{name}_low": interval.low if interval else None, f"{name}_high": interval.high if interval else None}
+    rows = []
+    for pair in comparison.pairs:
+        row: dict[str, Any] = {"label": pair.label, "baseline": pair.baseline, "metric": comparison.metric}
+        row |= {"questions": pair.n, "effect": pair.difference}
+        for name, interval in (("ci", pair.ci), ("family", pair.ci_family)):
+            row[f"{name}_low"] = interval.low if interval else None
+            row[f"{name}_high"] = interval.high if interval else None
+        row |= {name: getattr(pair, name) for name in ("p", "p_holm", "minimum_detectable", "verdict", "ties")}
+        rows.append({**row, "wins": len(pair.wins), "losses": len(pair.losses)})
+    return rows
 
 
 def _plain(comparison: Comparison, sides: list[Side], first: Source, seed: int) -> dict[str, Any]:
@@ -271,7 +245,7 @@ def recommend_command(
     ] = None,
     no_llm: Annotated[bool, option(STRATEGIES, "--no-llm", help="Leave out labels that ask a language model.")] = False,
     seed: Annotated[int, option(EXECUTION, min=0, help="Seed of the resampling.")] = 0,
-    as_json: Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")] = False,
+    as_json: Json = False,
     csv: Annotated[Path | None, option(OUTPUT, help="Also write the table into this CSV file.")] = None,
 ) -> None:
     """Say which label to take: the best within the limits, and what is statistically as good and cheaper.
@@ -292,18 +266,15 @@ def recommend_command(
             {**asdict(found), "sentence": found.sentence(), "alternatives": [o.label for o in found.alternatives]}
         )
         return
-    console().print(found.sentence(), markup=False)
-    _print_options(found)
-
-
-def _print_options(found: Recommendation) -> None:
+    screen = console()
+    screen.print(found.sentence(), markup=False)
     heads = ("label", found.metric, "difference", "interval", "verdict", *COSTS, "note")
     drop = ("LLM calls", "ms p50", "interval", "tokens")
-    rows = table(*heads, right=(found.metric, "difference", *COSTS), drop=drop, fold=("label", "note"))
+    rows = Grid(*heads, right=(found.metric, "difference", *COSTS), drop=drop, fold=("label", "note"))
     for each in found.options:
-        add_row(rows, *_cells(each, found))
-    console().print(rows)
-    console().print(
+        rows.add_row(*_cells(each, found))
+    screen.print(rows)
+    screen.print(
         "difference: mean of label − the best; its interval holds for all labels together. “as good” means that these "
         "questions cannot tell the two apart, not that they are equal. tokens: context that a reader gets, a mean.",
         markup=False,
@@ -314,16 +285,13 @@ def _cells(entry: Option, found: Recommendation) -> list[str]:
     pair = entry.against_best
     interval = pair.ci_family if pair else None
     verdict = "as good" if entry.as_good else pair.verdict if pair else "the best" if entry is found.best else "–"
-    note = "; ".join(entry.excluded) or ("cheaper" if entry.cheaper else "")
+    costs = (entry.latency_ms, 1), (entry.latency_ms_p95, 1), (entry.context_tokens, 0), (entry.llm_calls, 2)
     return [
         entry.label,
         number(entry.value),
         number(pair.difference, sign=True) if pair else "–",
         f"{interval.low:+.3f} … {interval.high:+.3f}" if interval else "–",
         verdict,
-        number(entry.latency_ms, 1),
-        number(entry.latency_ms_p95, 1),
-        number(entry.context_tokens, 0),
-        number(entry.llm_calls, 2),
-        note,
+        *(number(value, digits) for value, digits in costs),
+        "; ".join(entry.excluded) or ("cheaper" if entry.cheaper else ""),
     ]

@@ -6,17 +6,17 @@ from typing import Annotated
 
 from rich.text import Text
 
-from hopbench.flows.cli.flags import option
-from hopbench.flows.cli.output import console, print_json, table
+from hopbench.flows.cli.flags import Json, option
+from hopbench.flows.cli.output import Grid, console, print_json
 from hopbench.flows.settings.setting import OUTPUT
 
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red", "off": "dim"}
 
 
 def doctor_command(
-    as_json: Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")] = False,
+    as_json: Json = False,
     repair: Annotated[
-        bool, option(OUTPUT, "--repair", help="Repair damaged files of HOPBENCH_HOME; intact ones stay.")
+        bool, option(OUTPUT, "--repair", help="Repair the ledger, replies, judgements and graphs of HOPBENCH_HOME.")
     ] = False,
 ) -> None:
     """Check what is installed, reachable, writable and sound; exit code 2 where something required fails."""
@@ -30,7 +30,7 @@ def doctor_command(
     if as_json:
         print_json([check._asdict() for check in checks])
     else:
-        rows = table("", "part", "finding", "remedy")
+        rows = Grid("", "part", "finding", "remedy")
         for check in checks:
             rows.add_row(Text(check.status, STYLES[check.status]), *map(Text, check[1:]))
         console().print(rows)

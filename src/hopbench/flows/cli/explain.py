@@ -7,10 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from hopbench.flows.cli import complete
 from hopbench.flows.cli.flags import Config, argument, option, with_flags
+from hopbench.flows.cli.output import echo
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.setting import DATA, OUTPUT, STRATEGIES
 
@@ -61,17 +59,15 @@ def explain_command(
     question: Annotated[str, argument(metavar="QUESTION", help="A question's id, or any question in words.")],
     strategy: Annotated[
         str,
-        option(STRATEGIES, help="The label to explain: NAME, NAME:tuned, NAME[field=value].", complete=complete.label),
+        option(STRATEGIES, help="The label to explain: NAME, NAME:tuned, NAME[field=value].", values="label"),
     ],
-    against: Annotated[
-        str | None, option(STRATEGIES, help="A second label to put beside it.", complete=complete.label)
-    ] = None,
+    against: Annotated[str | None, option(STRATEGIES, help="A second label to put beside it.", values="label")] = None,
     run: Annotated[
         Path | None, option(DATA, help="A run's --out folder: its benchmark, graph, settings and ranking.")
     ] = None,
     dataset: Annotated[
         str | None,
-        option(DATA, help="The benchmark (default: the run's, else hopworld).", complete=complete.datasets),
+        option(DATA, help="The benchmark (default: the run's, else hopworld).", values="datasets"),
     ] = None,
     top: Annotated[
         int, option(OUTPUT, min=1, max=100, help="How many hits to print; the k that counts as found.")
@@ -96,7 +92,7 @@ def explain_command(
     target = open_target(question, asked, run, dataset)
     with with_model(target, asked) as model:
         if cypher:
-            typer.echo("\n\n".join(map(target.cypher, labels)))
+            echo("\n\n".join(map(target.cypher, labels)))
         else:
             _explain(target, [target.examine(label, top) for label in labels], "" if as_json else model, as_json, svg)
 
@@ -106,10 +102,10 @@ def _explain(target: Target, examined: list[Examiner], model: str, as_json: bool
     from hopbench.flows.explain.words import explanation_json
 
     if as_json:
-        typer.echo(explanation_json(target, examined))
+        echo(explanation_json(target, examined))
         return
     if model:
-        typer.echo(model)
+        echo(model)
     first, *others = examined
     print_explanation(target, first)
     if svg is not None:

@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from hopbench.flows.cli import complete
-from hopbench.flows.cli.flags import Config, NoPrefect, option, with_flags
-from hopbench.flows.cli.output import console, print_json
+from hopbench.flows.cli.flags import Config, Json, option, with_flags
+from hopbench.flows.cli.output import console, echo, print_json, reserved
 from hopbench.flows.settings.graph_options import GraphOptions
-from hopbench.flows.settings.setting import DATA, EXECUTION, OUTPUT
+from hopbench.flows.settings.options import WorkerOptions
+from hopbench.flows.settings.setting import DATA, EXECUTION, OUTPUT, values_for
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
-    from hopbench.eval.graph_quality import Overlap
     from hopbench.flows.graph.commands import Built, GraphInfo, StoredGraph
 
 MAX_LISTED = 10
@@ -27,23 +25,33 @@ MAX_LISTED = 10
 
 def print_info(info: GraphInfo) -> None:
     """Fingerprint, counts, quantiles, what each threshold keeps, and a warning of isolated chunks."""
-    console = Console(highlight=False)
-    console.print(f"graph       {info.namespace}\nbuild key   {info.record['build_key']}", markup=False)
-    console.print(f"fingerprint {info.fingerprint}", markup=False)
+    from hopbench.flows.graph.commands import QUANTILES
+
+    screen = console()
+    screen.print(f"graph       {info.namespace}\nbuild key   {info.record['build_key']}", markup=False)
+    screen.print(f"fingerprint {info.fingerprint}", markup=False)
     if info.fingerprint != info.record["fingerprint"]:
-        console.print("warning: this is not the fingerprint that was written; the graph was changed", style="yellow")
+        screen.print("warning: this is not the fingerprint that was written; the graph was changed", style="yellow")
     if info.record.get("similar") is not None:
-        console.print(f"SIMILAR_TO  {similar_line(info.record)}", markup=False)
+        screen.print(f"SIMILAR_TO  {similar_line(info.record)}", markup=False)
     for line in info.record.get("joined", ()):
-        console.print(f"warning: {line}", style="yellow", markup=False, soft_wrap=True)
-    console.print(_counts("nodes", info.nodes), _counts("edges", info.edges))
-    console.print(_quantile_table("degree", info.degrees), _quantile_table("weight", info.weights))
+        screen.print(f"warning: {line}", style="yellow", markup=False, soft_wrap=True)
+    for title, counts in (("nodes", info.nodes), ("edges", info.edges)):
+        shown = Table(title, "count", box=None, pad_edge=False)
+        for name, count in counts.items():
+            shown.add_row(name, f"{count:,}")
+        screen.print(shown)
+    for title, rows in (("degree", info.degrees), ("weight", info.weights)):
+        shown = Table(title, *(f"{q:.0%}" for q in QUANTILES), box=None, pad_edge=False)
+        for name, values in rows.items():
+            shown.add_row(name, *(f"{value:g}" for value in values))
+        screen.print(shown)
     kept = Table("SIMILAR_TO ≥", "chunks that keep a neighbour", box=None, pad_edge=False)
     for threshold, share in info.kept.items():
         kept.add_row(f"{threshold:.1f}", f"{share:.1%}")
-    console.print(kept)
+    screen.print(kept)
     if info.linking.questions:
-        console.print(
+        screen.print(
             f"linking recall {info.linking.share:.3f}: an entity of the gold path is recognised in "
             f"{info.linking.recognised:,} of {info.linking.questions:,} questions",
             markup=False,
@@ -51,7 +59,7 @@ def print_info(info: GraphInfo) -> None:
         )
     if info.isolated:
         listed = ", ".join(info.isolated[:MAX_LISTED])
-        console.print(
+        screen.print(
             f"warning: {len(info.isolated)} chunks have no edge and only a hop-free ranking finds them: {listed}",
             style="yellow",
             markup=False,
@@ -74,22 +82,6 @@ def similar_line(record: Mapping[str, Any]) -> str:
     )
 
 
-def _counts(title: str, counts: Mapping[str, int]) -> Table:
-    table = Table(title, "count", box=None, pad_edge=False)
-    for name, count in counts.items():
-        table.add_row(name, f"{count:,}")
-    return table
-
-
-def _quantile_table(title: str, rows: Mapping[str, list[float]]) -> Table:
-    from hopbench.flows.graph.commands import QUANTILES
-
-    table = Table(title, *(f"{q:.0%}" for q in QUANTILES), box=None, pad_edge=False)
-    for name, values in rows.items():
-        table.add_row(name, *(f"{value:g}" for value in values))
-    return table
-
-
 def graph_lines(built: Built) -> Iterator[str]:
     """The rest of a build's output: warnings, calls to the model, agreement with reference triples."""
     if "similar" in built.record:
@@ -102,17 +94,13 @@ def graph_lines(built: Built) -> Iterator[str]:
             f"{purpose}: {spent['calls']} calls ({spent['cached']} from the cache, {spent['failed']} failed), "
             f"{spent['tokens_in']} + {spent['tokens_out']} tokens{thinking}, {usd}"
         )
-    if built.agreement is not None:
-        yield _agreement("entities ", built.agreement["entities"])
-        yield _agreement("relations", built.agreement["relations"])
-
-
-def _agreement(what: str, overlap: Overlap) -> str:
-    shares = {"precision": overlap.precision, "recall": overlap.recall}
-    figures = "  ".join(f"{name} {'–' if share is None else f'{share:.3f}'}" for name, share in shares.items())
-    return (
-        f"{what}  {figures}  ({overlap.common} in both, {overlap.predicted} found, {overlap.expected} in the reference)"
-    )
+    for what, overlap in (built.agreement or {}).items():
+        shares = {"precision": overlap.precision, "recall": overlap.recall}
+        figures = "  ".join(f"{name} {'–' if share is None else f'{share:.3f}'}" for name, share in shares.items())
+        yield (
+            f"{what:<9}  {figures}  ({overlap.common} in both, {overlap.predicted} found, {overlap.expected} in the "
+            "reference)"
+        )
 
 
 app = typer.Typer(
@@ -122,23 +110,23 @@ app = typer.Typer(
 
 From = Annotated[
     str,
-    option(DATA, "--from", help="The store that holds the graph: kglite, arrays or neo4j.", complete=complete.stores),
+    option(DATA, "--from", help="The store that holds the graph: kglite, arrays or neo4j.", values="stores"),
 ]
-To = Annotated[str, option(DATA, "--to", help="The store to copy it to.", complete=complete.stores)]
+To = Annotated[str, option(DATA, "--to", help="The store to copy it to.", values="stores")]
 DIGITS = 12
 Only = Annotated[
-    str | None, option(DATA, help="Only this store: kglite, arrays or neo4j (default: all).", complete=complete.stores)
+    str | None, option(DATA, help="Only this store: kglite, arrays or neo4j (default: all).", values="stores")
 ]
 
 
 @app.command("build")
-@with_flags(GraphOptions, dataset="hopworld")
+@reserved
+@with_flags(GraphOptions, WorkerOptions, without=("runner", "workers", "batch"), dataset="hopworld")
 def build_command(
     reference: Annotated[
         Path | None, option(OUTPUT, help="Triples (JSONL) to compare the graph with: precision and recall.")
     ] = None,
     force: Annotated[bool, option(EXECUTION, "--force", help="Build it again even if it is there.")] = False,
-    no_prefect: NoPrefect = False,
     config: Config = None,
     **flags: Any,
 ) -> None:
@@ -147,17 +135,18 @@ def build_command(
     from hopbench.flows.orchestration.steps import terminal_progress
     from hopbench.flows.settings.home import Home
 
-    options = GraphOptions(**flags)
+    options, prefect = GraphOptions(**values_for(GraphOptions, flags)), not flags["no_prefect"]
     with terminal_progress() as progress:
-        built = build(options, Home.resolve(), progress, force=force, prefect=not no_prefect, reference=reference)
+        built = build(options, Home.resolve(), progress, force=force, prefect=prefect, reference=reference)
     record = built.record
-    typer.echo(f"graph {record['build_key'][:12]} fingerprint {record['fingerprint']}")
-    typer.echo(f"nodes {record['nodes']}\nedges {record['edges']}\nbuilt in {record['build_seconds']} s")
+    echo(f"graph {record['build_key'][:12]} fingerprint {record['fingerprint']}")
+    echo(f"nodes {record['nodes']}\nedges {record['edges']}\nbuilt in {record['build_seconds']} s")
     for line in graph_lines(built):
-        typer.echo(line)
+        echo(line)
 
 
 @app.command("info")
+@reserved
 @with_flags(GraphOptions, dataset="hopworld")
 def info_command(config: Config = None, **flags: Any) -> None:
     """Print a graph's fingerprint, counts, degrees, similarities and isolated chunks."""
@@ -168,6 +157,7 @@ def info_command(config: Config = None, **flags: Any) -> None:
 
 
 @app.command("copy")
+@reserved
 @with_flags(GraphOptions, without=("store", "mapping", "neo4j_vector_index"), dataset="hopworld")
 def copy_command(source: From, target: To, config: Config = None, **flags: Any) -> None:
     """Copy a built graph to another store and verify counts and fingerprint."""
@@ -191,14 +181,15 @@ def copy_command(source: From, target: To, config: Config = None, **flags: Any) 
         for store in stores:
             store.close()
     done = f"copied to {target} and verified" if copied.fresh else f"stood in {target} already, verified"
-    typer.echo(f"graph {plan.namespace} {done}: fingerprint {copied.fingerprint}")
-    typer.echo(f"nodes {dict(copied.nodes)}\nedges {dict(copied.edges)}")
+    echo(f"graph {plan.namespace} {done}: fingerprint {copied.fingerprint}")
+    echo(f"nodes {dict(copied.nodes)}\nedges {dict(copied.edges)}")
 
 
 @app.command("list")
+@reserved
 def list_command(
     store: Only = None,
-    as_json: Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")] = False,
+    as_json: Json = False,
 ) -> None:
     """List every graph in the home and in Neo4j: its data set, settings, size and date."""
     from hopbench.flows.graph.commands import graphs
@@ -211,14 +202,17 @@ def list_command(
     else:
         _print(found, "Neo4j" if store == "neo4j" else str(home.graphs))
     for note in notes:
-        typer.echo(f"note: {note}", err=True)
+        echo(f"note: {note}", err=True)
 
 
 def _print(found: list[StoredGraph], place: str) -> None:
     screen = console()
     for item in found:
         built = "date not known" if item.built is None else item.built[:16].replace("T", " ")
-        how = [item.store, item.extractor, item.embedder, _size(item.size), built]
+        size = "" if item.size is None else f"{item.size / 1e6:,.1f} MB"
+        if item.size is not None and item.size < 1e6:
+            size = f"{item.size / 1e3:,.0f} kB"
+        how = [item.store, item.extractor, item.embedder, size, built]
         screen.print(f"{item.dataset}  {' · '.join(filter(None, how))}", markup=False, soft_wrap=True)
         if item.problem:
             screen.print(f"  {item.namespace}: {item.problem}", markup=False, soft_wrap=True)
@@ -228,9 +222,3 @@ def _print(found: list[StoredGraph], place: str) -> None:
         screen.print(f"  {counts}", markup=False)
     if not found:
         screen.print(f"no graph is kept in {place}: hopbench graph build makes one", markup=False, soft_wrap=True)
-
-
-def _size(size: int | None) -> str:
-    if size is None:
-        return ""
-    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.0f} kB"

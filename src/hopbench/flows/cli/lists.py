@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.text import Text
 
-from hopbench.flows.cli import complete
-from hopbench.flows.cli.flags import argument, option
-from hopbench.flows.cli.output import add_row, console, print_json, table
-from hopbench.flows.settings.setting import OUTPUT
+from hopbench.flows.cli.flags import Json, argument
+from hopbench.flows.cli.output import Grid, console, echo, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hopbench.eval.metrics import Metric
     from hopbench.retrieval.strategies.base import Strategy
 
 FOLDED = ("takes", "meaning")
-Json = Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")]
+PROVENANCE = ("sweep", "objective", "value", "trials")
 
 
 def strategies_command(
-    name: Annotated[str | None, argument(metavar="[NAME]", help="Only this strategy.", complete=complete.names)] = None,
+    name: Annotated[str | None, argument(metavar="[NAME]", help="Only this strategy.", values="strategies")] = None,
     as_json: Json = False,
 ) -> None:
     """List the strategies with their parameters, bounds, defaults and presets."""
@@ -37,26 +32,16 @@ def strategies_command(
     if as_json:
         print_json(described)
     else:
-        _print_strategies(described)
-        _print_rerankers()
+        screen = console()
+        for one in described.values():
+            _print_strategy(screen, one)
+        screen.print("Labels: NAME, NAME:tuned, NAME[field=value,…]; all; all:tuned.", markup=False)
+        for each in rerankers().plugins():
+            kind, package = rerankers().get(each), ", ".join(map(str, rerankers().code_of(each)))
+            fields = ", ".join(f"{field}={_plain(spec.default)}" for field, spec in kind.parameters().items())
+            screen.print(f"Reranker {each}, as in LABEL+{each}[{fields}]: {kind.summary} ({package})", markup=False)
     for reason in (*known.broken.values(), *rerankers().broken.values()):
-        typer.echo(f"warning: {reason}", err=True)
-
-
-def _print_rerankers() -> None:
-    from hopbench.retrieval.strategies.reranker import rerankers
-
-    for name in rerankers().plugins():
-        kind, package = rerankers().get(name), ", ".join(map(str, rerankers().code_of(name)))
-        fields = ", ".join(f"{field}={_plain(spec.default)}" for field, spec in kind.parameters().items())
-        console().print(f"Reranker {name}, as in LABEL+{name}[{fields}]: {kind.summary} ({package})", markup=False)
-
-
-def _print_strategies(described: Mapping[str, dict[str, Any]]) -> None:
-    screen = console()
-    for strategy in described.values():
-        _print_strategy(screen, strategy)
-    screen.print("Labels: NAME, NAME:tuned, NAME[field=value,…]; all; all:tuned.", markup=False)
+        echo(f"warning: {reason}", err=True)
 
 
 def describe(strategy: type[Strategy]) -> dict[str, Any]:
@@ -88,27 +73,14 @@ def describe(strategy: type[Strategy]) -> dict[str, Any]:
         "plugins": [str(one) for one in registry().code_of(strategy.name)],
         "edges": list(strategy.edges),
         "plain_label": plain.kind,
-        "presets": _presets(strategy.name, tuned is not None),
+        "presets": [
+            *([] if strategy.name in WITHOUT_SOURCE else ["documented"]),
+            *([] if tuned is None else ["tuned"]),
+        ],
         "provenance": dict(tuned.provenance) if tuned else None,
         "fitted_on": [one.name for one in plain.fitted_on],
         "parameters": parameters,
     }
-
-
-def _presets(name: str, tuned: bool) -> list[str]:
-    from hopbench.retrieval.strategies.label import WITHOUT_SOURCE
-
-    return ([] if name in WITHOUT_SOURCE else ["documented"]) + (["tuned"] if tuned else [])
-
-
-def _provenance(facts: Mapping[str, Any]) -> str:
-    """Where a preset comes from, in a line; digests are in its file and in --json."""
-    details = {
-        name: _plain(value) for name, value in facts.items() if name in ("sweep", "objective", "value", "trials")
-    }
-    return "; ".join(
-        [f"tuned on {', '.join(facts['tuned_on'])}", *(f"{name} {text}" for name, text in details.items())]
-    )
 
 
 def _print_strategy(screen: Console, strategy: dict[str, Any]) -> None:
@@ -118,18 +90,20 @@ def _print_strategy(screen: Console, strategy: dict[str, Any]) -> None:
     follows = ", ".join(strategy["edges"]) or "no edges"
     presets = ", ".join(strategy["presets"]) or "none"
     screen.print(f"  follows {follows}; presets: {presets}; the plain label is {strategy['plain_label']}", markup=False)
-    if strategy["provenance"]:
-        screen.print(f"  {_provenance(strategy['provenance'])}", markup=False, soft_wrap=True)
+    if facts := strategy["provenance"]:  # digests are in its file and in --json
+        details = [f"{name} {_plain(value)}" for name, value in facts.items() if name in PROVENANCE]
+        origin = "; ".join([f"tuned on {', '.join(facts['tuned_on'])}", *details])
+        screen.print(f"  {origin}", markup=False, soft_wrap=True)
     elif strategy["fitted_on"]:
         screen.print(
             f"  {strategy['plain_label']} from {', '.join(strategy['fitted_on'])}", markup=False, soft_wrap=True
         )
-    rows = table("  parameter", "default", "tuned", "takes", "meaning", right=("default", "tuned"), fold=FOLDED)
+    rows = Grid("  parameter", "default", "tuned", "takes", "meaning", right=("default", "tuned"), fold=FOLDED)
     for name, entry in strategy["parameters"].items():
         tuned = "" if entry["tuned"] is None or entry["tuned"] == entry["default"] else _plain(entry["tuned"])
         takes = entry["bounds"] or {"bool": "true, false", "str": "text"}.get(entry["type"], entry["type"])
         also = f" (also {', '.join(entry['aliases'])})" if entry["aliases"] else ""
-        add_row(rows, f"  {name}", _plain(entry["default"]), tuned, takes, entry["help"] + also)
+        rows.add_row(f"  {name}", _plain(entry["default"]), tuned, takes, entry["help"] + also)
     screen.print(rows)
     screen.print()
 
@@ -152,9 +126,9 @@ def benchmarks_command(as_json: Json = False) -> None:
         names = ("name", "title", "role", "passages", "questions", "folder")
         print_json({each.name: {name: getattr(each, name) for name in names} for each in found})
         return
-    rows = table("name", "role", "passages", "questions", "title", right=("passages", "questions"))
+    rows = Grid("name", "role", "passages", "questions", "title", right=("passages", "questions"))
     for each in found:
-        add_row(rows, each.name, each.role, f"{each.passages:,}", f"{each.questions:,}", each.title)
+        rows.add_row(each.name, each.role, f"{each.passages:,}", f"{each.questions:,}", each.title)
     screen = console()
     screen.print(rows)
     screen.print(
@@ -165,37 +139,34 @@ def benchmarks_command(as_json: Json = False) -> None:
     for name in loaders().plugins():
         screen.print(f"format {name}: read by the plug-in {', '.join(map(str, loaders().code_of(name)))}", markup=False)
     for reason in loaders().broken.values():
-        typer.echo(f"warning: {reason}", err=True)
+        echo(f"warning: {reason}", err=True)
 
 
 def metrics_command(
-    as_json: Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")] = False,
+    as_json: Json = False,
 ) -> None:
     """List the metrics, and the families that take a cut-off of one's own (--metric NAME@k)."""
     from hopbench.eval.metrics import all_metrics, catalogue
 
-    described = {name: _described(metric) for name, metric in all_metrics().items()}
+    described: dict[str, dict[str, Any]] = {
+        name: {
+            "meaning": metric.meaning,
+            "needs": list(metric.needs),
+            "better": "higher" if metric.higher_is_better else "lower",
+            "source": metric.citation,
+            "plugin": ", ".join(code.name for code in catalogue().code_of(name)),
+        }
+        for name, metric in all_metrics().items()
+    }
     if as_json:
         print_json(described)
     else:
-        rows = table("metric", "needs", "better", "meaning", "plug-in", fold=("meaning",))
+        rows = Grid("metric", "needs", "better", "meaning", "plug-in", fold=("meaning",))
         for name, entry in described.items():
-            add_row(rows, name, ", ".join(entry["needs"]), entry["better"], entry["meaning"], entry["plugin"])
+            rows.add_row(name, ", ".join(entry["needs"]), entry["better"], entry["meaning"], entry["plugin"])
         screen = console()
         screen.print(rows)
         families = (f"{family.name}@1..{family.largest}" for family in catalogue().families.values())
         screen.print(f"With a cut-off of your own, by --metric: {', '.join(families)}", markup=False)
     for reason in catalogue().registry.broken.values():
-        typer.echo(f"warning: {reason}", err=True)
-
-
-def _described(metric: Metric) -> dict[str, Any]:
-    from hopbench.eval.metrics import catalogue
-
-    return {
-        "meaning": metric.meaning,
-        "needs": list(metric.needs),
-        "better": "higher" if metric.higher_is_better else "lower",
-        "source": metric.citation,
-        "plugin": ", ".join(code.name for code in catalogue().code_of(metric.name)),
-    }
+        echo(f"warning: {reason}", err=True)

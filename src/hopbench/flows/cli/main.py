@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
+import io
 import os
 import re
 import sys
 from contextlib import suppress
-from importlib.metadata import version
-from typing import Annotated, NoReturn, TextIO, cast
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 
-from hopbench.flows.cli._streams import Reserved, flush_output, plain, prepare_output, refuse_undecodable_arguments
 from hopbench.flows.cli.annotate import annotate_command
 from hopbench.flows.cli.check_data import check_data_command
 from hopbench.flows.cli.compare import compare_command, recommend_command
@@ -23,12 +24,13 @@ from hopbench.flows.cli.explain import explain_command
 from hopbench.flows.cli.export import export_command
 from hopbench.flows.cli.graph import app as graph_app
 from hopbench.flows.cli.lists import benchmarks_command, metrics_command, strategies_command
-from hopbench.flows.cli.nightly import nightly_command, serve_command, without_webhook
+from hopbench.flows.cli.nightly import nightly_command, serve_command
+from hopbench.flows.cli.output import reserved
 from hopbench.flows.cli.overview import history_command, ls_command, open_command
 from hopbench.flows.cli.run import report_command, run_command
 from hopbench.flows.cli.studies import judge_check_command, synthesize_command, train_app
 from hopbench.flows.cli.sweep import sweep_command
-from hopbench.retrieval.support.errors import HopBenchError, IncompleteError
+from hopbench.retrieval.support.errors import HopBenchError, IncompleteError, InputError, exhausted
 from hopbench.retrieval.support.notice import harmless
 
 INTERRUPTED = 130
@@ -43,32 +45,42 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command("run")(run_command)
-app.command("nightly")(nightly_command)
-app.command("sweep")(sweep_command)
-app.command("serve", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(serve_command)
-app.add_typer(graph_app, name="graph")
-app.add_typer(train_app, name="train")
-app.command("explain")(explain_command)
-app.command("compare")(compare_command)
-app.command("export")(export_command)
-app.command("recommend")(recommend_command)
-app.command("judge-check")(judge_check_command)
-app.command("report")(report_command)
-app.command("ls")(ls_command)
-app.command("open")(open_command)
-app.command("history")(history_command)
-app.command("strategies")(strategies_command)
-app.command("benchmarks")(benchmarks_command)
-app.command("metrics")(metrics_command)
-app.command("check-data")(check_data_command)
-app.command("annotate")(annotate_command)
-app.command("synthesize")(synthesize_command)
-app.command("doctor")(doctor_command)
+COMMANDS: dict[str, Any] = {
+    "run": run_command,
+    "nightly": nightly_command,
+    "sweep": sweep_command,
+    "serve": serve_command,
+    "graph": graph_app,
+    "train": train_app,
+    "explain": explain_command,
+    "compare": compare_command,
+    "export": export_command,
+    "recommend": recommend_command,
+    "judge-check": judge_check_command,
+    "report": report_command,
+    "ls": ls_command,
+    "open": open_command,
+    "history": history_command,
+    "strategies": strategies_command,
+    "benchmarks": benchmarks_command,
+    "metrics": metrics_command,
+    "check-data": check_data_command,
+    "annotate": annotate_command,
+    "synthesize": synthesize_command,
+    "doctor": doctor_command,
+}
+for _name, _command in COMMANDS.items():
+    if isinstance(_command, typer.Typer):
+        app.add_typer(_command, name=_name)
+    else:
+        _more = {"allow_extra_args": True, "ignore_unknown_options": True} if _name == "serve" else {}
+        app.command(_name, context_settings=_more)(reserved(_command))
 
 
 def _version(asked: bool) -> None:
     if asked:
+        from importlib.metadata import version
+
         typer.echo(f"hopbench {version('hopbench')}")
         raise typer.Exit
 
@@ -84,20 +96,24 @@ def main() -> None:
     """Entry point: exit codes 0 done, 1 unexpected, 2 bad input, 3 regression, 4 incomplete, 130 interrupted."""
     gc.set_threshold(COLLECT_AFTER)
     atexit.register(gc.freeze)  # collecting a last time takes a night over a second, of memory that goes anyway
-    prepare_output()
-    if sys.stdout is not None:
-        sys.stdout = cast("TextIO", Reserved(sys.stdout))
-    _hide_webhook()
+    for name, descriptor in (("stdout", STDOUT), ("stderr", STDERR)):
+        stream = getattr(sys, name)
+        if stream is not None and stream is getattr(sys, f"__{name}__"):  # else somebody collects it
+            raw = io.BufferedWriter(Output(descriptor, "w", closefd=False))
+            lines = stream.line_buffering
+            setattr(sys, name, io.TextIOWrapper(raw, stream.encoding, "backslashreplace", line_buffering=lines))
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     try:
         refuse_undecodable_arguments(sys.argv[1:])
-        app()  # exits by itself: 2 for usage errors, 130 for Ctrl-C
-    except HopBenchError as error:
-        _fail(str(error), error.exit_code)
-    except SystemExit as end:
-        if end.code == INTERRUPTED:
-            _fail("interrupted; the same command goes on from what is kept", INTERRUPTED)
-        _flush()
-        raise
+        try:
+            app()  # exits by itself: 2 for usage errors, 130 for Ctrl-C
+        except SystemExit as end:
+            if end.code == INTERRUPTED:
+                _fail("interrupted; the same command goes on from what is kept", INTERRUPTED)
+            if sys.stdout is not None:
+                sys.stdout.flush()  # while an error of that can still be reported
+            raise
     except Exception as error:
         known = plain(error)
         if known is None:
@@ -105,31 +121,86 @@ def main() -> None:
         _fail(str(known), known.exit_code)
 
 
-def _hide_webhook() -> None:
-    """Begin anew with the webhook's URL in the environment: all users of the machine can read a command line."""
-    words = sys.argv[1:]
-    if words[:1] not in (["nightly"], ["serve"]) or words[-1] == "--webhook" or sys.orig_argv[-len(words) :] != words:
-        return
-    rest = without_webhook(words)
-    if rest != words:
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1 : -len(words)], *rest])
-
-
-def _flush() -> None:
-    """Write what is buffered, while an error of that can still be reported."""
-    try:
-        flush_output()
-    except IncompleteError as error:
-        _fail(str(error), error.exit_code)
-
-
 def _fail(message: str, code: int) -> NoReturn:
     message = LONG_WORD.sub(lambda word: f"{word[0][:100]}…{word[0][-50:]}", message)
     # No markup: messages quote what users wrote, brackets and all.
     Console(stderr=True).print(f"hopbench: {harmless(message)}", markup=False, highlight=False, soft_wrap=True)
     with suppress(SystemExit, IncompleteError):  # this message says more
-        flush_output()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     sys.exit(code)
+
+
+STDOUT, STDERR = 1, 2
+NO_READER = 128 + 13  # as a shell reports a command that SIGPIPE ended
+
+# Errors about a path, not about the program.
+_OF_PATHS = {
+    errno.EACCES: "allow it, or name another",
+    errno.EPERM: "allow it, or name another",
+    errno.EROFS: "name a folder that can be written",
+    errno.EISDIR: "a folder stands where a file belongs: move it away, or name another",
+    errno.ENOTDIR: "a file stands where a folder belongs: move it away, or name another",
+    errno.EEXIST: "move it away, or name another",
+    errno.ENOTEMPTY: "move it away, or name another",
+    errno.ELOOP: "its links lead in a circle: name the place itself",
+    errno.ENAMETOOLONG: "the system takes names of at most 255 bytes: choose a shorter one",
+    errno.ENXIO: "nobody reads that pipe: name a file",
+}
+
+
+def plain(error: Exception) -> HopBenchError | None:
+    """The error as a HopBenchError; None where it is a defect of the program."""
+    if isinstance(error, HopBenchError):
+        return error
+    if (lacking := exhausted(error)) is not None:
+        return lacking
+    if isinstance(error, OSError) and error.filename is not None and error.errno in _OF_PATHS:
+        named = os.fsdecode(error.filename) if isinstance(error.filename, bytes | str) else error.filename
+        return InputError(f"cannot use {named}: {error.strerror}: {_OF_PATHS[error.errno]}")
+    if isinstance(error, OSError) and error.errno == errno.EIO:
+        return IncompleteError(f"the disk cannot be read or written ({error}): check it, then run the same command")
+    return None
+
+
+def refuse_undecodable_arguments(words: list[str]) -> None:
+    """Raise InputError for arguments or a working folder that are no UTF-8: no file of results could name them."""
+    try:
+        here = str(Path.cwd())
+    except OSError as error:
+        raise InputError("the folder that this was started in is gone: change to another one") from error
+    for what, text in (*(("argument", word) for word in words), ("working folder", here)):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"{what} {text.encode(errors='backslashreplace').decode()}: its name is no UTF-8, which no file of "
+                "results could hold: rename it, or use a link with another name"
+            ) from error
+        if "\0" in text:
+            raise InputError(f"{what} {text!r}: no name of a file holds NUL: remove it")
+
+
+class Output(io.FileIO):
+    """Standard output or error of this process, whose reader may leave (`| head -1`) and whose disk may be full.
+
+    Without a reader the command ends as others do, by the exit code of SIGPIPE; messages nobody reads stop no work.
+    """
+
+    def write(self, content: Any) -> int:
+        """See `io.FileIO.write`. Raises SystemExit without a reader, IncompleteError where it cannot be written."""
+        try:
+            return super().write(content)
+        except OSError as error:
+            with open(os.devnull, "wb") as nowhere:  # for what is still buffered
+                os.dup2(nowhere.fileno(), self.fileno())
+            if self.fileno() == STDERR:
+                return len(content)
+            if isinstance(error, BrokenPipeError):
+                raise SystemExit(NO_READER) from None
+            raise IncompleteError(
+                f"standard output cannot be written ({error.strerror}): send it elsewhere; files are not affected"
+            ) from error
 
 
 if __name__ == "__main__":

@@ -10,16 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from hopbench.flows.cli.flags import Config, option, with_flags
+from hopbench.flows.cli.output import echo
 from hopbench.flows.cli.run import command_line, estimate
 from hopbench.flows.nights.options import EVERYTHING, NightlyOptions
-from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.flows.settings.options import RunSettings, run_options
-from hopbench.flows.settings.setting import EXECUTION, NIGHTLY, OUTPUT, declared
+from hopbench.flows.settings.options import RunOptions
+from hopbench.flows.settings.setting import EXECUTION, NIGHTLY, OUTPUT, values_for
 from hopbench.retrieval.support.errors import InputError
 
 
-@with_flags(GraphOptions, RunSettings, NightlyOptions, dataset="hopworld", strategies=EVERYTHING)
+@with_flags(RunOptions, NightlyOptions, dataset="hopworld", strategies=EVERYTHING)
 def nightly_command(
     out: Annotated[
         Path | None, option(OUTPUT, help="Folder for the files of this night (default: under home).")
@@ -30,17 +30,16 @@ def nightly_command(
             NIGHTLY,
             envvar="HOPBENCH_WEBHOOK",
             show_envvar=True,
-            help="URL to which regressions and failures are posted.",
+            help="URL to which regressions and failures are posted. Other users can read a command line.",
         ),
     ] = None,
     config: Config = None,
     **flags: Any,
 ) -> None:
     """Build if needed, run all strategies, score, track, report, compare with the last good night."""
-    own = {one.name: flags[one.name] for one in declared(NightlyOptions)}
-    night = NightlyOptions(webhook=webhook, **own)
-    options = run_options(flags, out or Path(), command_line("nightly"))
-    if flags["dry_run"]:
+    night = NightlyOptions(**values_for(NightlyOptions, flags), webhook=webhook)
+    options = RunOptions(**values_for(RunOptions, flags), out=out or Path(), command=command_line("nightly"))
+    if options.dry_run:
         estimate(options)
         return
     from hopbench.flows.cli.run import print_finished
@@ -51,10 +50,10 @@ def nightly_command(
         done = nightly(options, night, progress, out)
     print_finished(done.finished, done.out)
     for note in done.notes:
-        typer.echo(f"note: {note}", err=True)
+        echo(f"note: {note}", err=True)
     if not done.error_has_lines:
         for line in done.lines:
-            typer.echo(line)
+            echo(line)
     done.refuse()
 
 
@@ -76,11 +75,10 @@ def serve_command(
 
     All further flags are those of scheduled nights.
     """
-    from hopbench.flows.api.serving import Schedules, serve
+    from hopbench.flows.api.serving import schedules_of, serve
 
     Home.resolve().apply_environment()  # before prefect is imported, which then is quiet on this console
-    schedules = Schedules(cron, timezone, paused)
-    schedules.check()
+    schedules = schedules_of(cron, timezone, paused)
     arguments = without_webhook(context.args)
     group: Any = context.find_root().command
     night = _night(group.commands, arguments)
@@ -88,7 +86,7 @@ def serve_command(
     def started(pages: str) -> None:
         shown = " ".join(["hopbench nightly", *arguments])
         when = "\n         ".join(f"{line} ({timezone})" for line in cron)
-        typer.echo(f"serving  {shown}\nwhen     {when}\npages    {pages}\nstop it with Ctrl-C; the schedule stays")
+        echo(f"serving  {shown}\nwhen     {when}\npages    {pages}\nstop it with Ctrl-C; the schedule stays")
 
     serve(night, schedules, port, limit, started)
 
@@ -107,16 +105,14 @@ def without_webhook(words: list[str]) -> list[str]:
 
 def _night(commands: Mapping[str, Any], arguments: list[str]) -> dict[str, Any]:
     """The flow's parameters of these flags. Refuses now what would fail at night: unknown labels, missing data sets."""
-    from hopbench.flows.nights.options import NightlyOptions
-
     given = commands["nightly"].make_context("hopbench nightly", list(arguments)).params
     webhook = os.environ.get("HOPBENCH_WEBHOOK") or None
-    NightlyOptions(keep=given["keep"], latency_factor=given["latency_factor"], webhook=webhook)
+    NightlyOptions(**values_for(NightlyOptions, {**given, "webhook": webhook}))
     if given["no_prefect"]:
         raise InputError("serve runs on Prefect: leave out --no-prefect, or use a cron line (docs/nightly.md)")
-    options = run_options(given, Path(), "hopbench serve")
+    options = RunOptions(**{**values_for(RunOptions, given), "out": Path(), "command": "hopbench serve"})
     options.checked_targets(list(options.labels()))
-    options.models.check()
+    options.check()
     options.benchmark()
     from hopbench.flows.api.prefect_flows import NIGHT_PARAMETERS
     from hopbench.flows.settings.parameters import from_flags

@@ -6,7 +6,9 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import redirect_stdout
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 from rich.cells import cell_len
@@ -38,7 +40,7 @@ class Grid:
 
     def __init__(
         self,
-        columns: Sequence[str],
+        *columns: str,
         right: Collection[str] = (),
         drop: Sequence[str] = (),
         fold: Collection[str] = (),
@@ -55,81 +57,54 @@ class Grid:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The parts that fit the console's width, one below another."""
-        for place, part in enumerate(self.parts(options.max_width)):
-            if place:
+        for number, widths in enumerate(self.parts(options.max_width)):
+            if number:
                 yield Text()
-            yield self._table(part)
+            made = Table(box=None, pad_edge=False, header_style="bold")
+            for column, width in widths.items():
+                name = self.headings[column]
+                justify = "right" if name in self._right else "left"
+                made.add_column(Text(name), justify=justify, width=width, overflow="fold")  # type: ignore[arg-type]
+            for row in self._rows:
+                made.add_row(*(row[column] for column in widths))
+            yield made
 
     def parts(self, width: int) -> Iterator[dict[int, int]]:
         """Column number → width, for each of the tables that it takes; mostly one."""
-        chosen = self._kept(width)
+        natural, comfortable, smallest = [], [], []
+        for column, name in enumerate(self.headings):
+            cells = [name, *(line for row in self._rows for line in row[column].plain.splitlines())]
+            natural.append(max(map(cell_len, cells), default=0))
+            folds = name in self._fold
+            comfortable.append(min(natural[-1], COMFORTABLE) if folds else natural[-1])
+            word = max(map(cell_len, name.split()), default=0)
+            smallest.append(min(natural[-1], max(word, MIN_FOLDED_WIDTH)) if folds else natural[-1])
+        chosen = list(range(len(self.headings)))
+        for name in self._drop:
+            if _total([comfortable[column] for column in chosen]) <= width:
+                break
+            chosen = [column for column in chosen if self.headings[column] != name]
+        # A label is folded only where columns cannot stand below instead.
+        needed = smallest if self._drop else [*comfortable[: self._keys], *smallest[self._keys :]]
         while chosen:
-            part = self._first_part(chosen, width)
-            yield self._widths(part, width)
+            part = chosen[: self._keys]
+            for column in chosen[self._keys :]:
+                if len(part) > self._keys and _total([needed[one] for one in (*part, column)]) > width:
+                    break
+                part.append(column)
+            widths = {column: natural[column] for column in part}
+            for _ in range(_total(widths.values()) - width):  # the widest of the folded columns gets narrower
+                widest = max(part, key=lambda column: (widths[column] > smallest[column], widths[column]))
+                if widths[widest] <= smallest[widest]:
+                    break
+                widths[widest] -= 1
+            yield widths
             rest = [column for column in chosen if column not in part]
             chosen = [*part[: self._keys], *rest] if rest else []
 
-    def _kept(self, width: int) -> list[int]:
-        chosen = list(range(len(self.headings)))
-        for name in self._drop:
-            if self._total(chosen, self._comfortable) <= width:
-                break
-            chosen = [column for column in chosen if self.headings[column] != name]
-        return chosen
 
-    def _first_part(self, chosen: list[int], width: int) -> list[int]:
-        part = chosen[: self._keys]
-        for column in chosen[self._keys :]:
-            if len(part) > self._keys and self._total([*part, column], self._needed) > width:
-                break
-            part.append(column)
-        return part
-
-    def _widths(self, part: Sequence[int], width: int) -> dict[int, int]:
-        """Natural widths, the widest of the folded columns narrowed while it is too much."""
-        result = {column: self._natural(column) for column in part}
-        over = self._total(part, result.__getitem__) - width
-        while over > 0:
-            slack = {column: result[column] - self._least(column) for column in part}
-            widest = max(part, key=lambda column: (slack[column] > 0, result[column]))
-            if slack[widest] <= 0:
-                break
-            result[widest] -= 1
-            over -= 1
-        return result
-
-    @staticmethod
-    def _total(columns: Sequence[int], width_of: Callable[[int], int]) -> int:
-        return sum(map(width_of, columns)) + GAP * max(0, len(columns) - 1)
-
-    def _natural(self, column: int) -> int:
-        cells = [self.headings[column], *(line for row in self._rows for line in row[column].plain.splitlines())]
-        return max(map(cell_len, cells), default=0)
-
-    def _least(self, column: int) -> int:
-        natural = self._natural(column)
-        if self.headings[column] not in self._fold:
-            return natural
-        word = max(map(cell_len, self.headings[column].split()), default=0)
-        return min(natural, max(word, MIN_FOLDED_WIDTH))
-
-    def _needed(self, column: int) -> int:
-        """What a column needs beside others: a label is folded only where columns cannot stand below instead."""
-        return self._least(column) if column >= self._keys or self._drop else self._comfortable(column)
-
-    def _comfortable(self, column: int) -> int:
-        natural = self._natural(column)
-        return min(natural, COMFORTABLE) if self.headings[column] in self._fold else natural
-
-    def _table(self, widths: dict[int, int]) -> Table:
-        made = Table(box=None, pad_edge=False, header_style="bold")
-        for column, width in widths.items():
-            name = self.headings[column]
-            justify = "right" if name in self._right else "left"
-            made.add_column(Text(name), justify=justify, width=width, overflow="fold")  # type: ignore[arg-type]
-        for row in self._rows:
-            made.add_row(*(row[column] for column in widths))
-        return made
+def _total(widths: Collection[int]) -> int:
+    return sum(widths) + GAP * max(0, len(widths) - 1)
 
 
 WIDTH = 120
@@ -143,33 +118,50 @@ class PlainConsole(Console):
         return super()._render_buffer(safe)
 
 
-def console() -> Console:
-    """Standard output; in a pipe or a file 120 columns wide. Nothing is coloured but what is marked so."""
-    found = PlainConsole(highlight=False)
-    return found if found.is_terminal else PlainConsole(highlight=False, width=WIDTH)
+_reserved: list[TextIO] = []
+"""Standard output, while a command runs."""
 
 
-def table(
-    *columns: str, right: Sequence[str] = (), drop: Sequence[str] = (), fold: Sequence[str] = (), keys: int = 1
-) -> Grid:
-    """A borderless table that fits its width; see `Grid`."""
-    return Grid(columns, right, drop, fold, keys)
+def reserved(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with standard output for what this module prints; what plug-ins print goes to standard error."""
+
+    @wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        _reserved.append(sys.stdout)
+        try:
+            with redirect_stdout(sys.stderr):
+                command(*arguments, **options)
+        finally:
+            _reserved.pop()
+
+    return run
 
 
-def add_row(rows: Grid, *cells: str) -> None:
-    """A row of plain text: brackets in a cell are no markup."""
-    rows.add_row(*cells)
+def stdout() -> TextIO:
+    """Standard output, for a command's own text alone."""
+    return _reserved[-1] if _reserved else sys.stdout
+
+
+def echo(text: object = "", err: bool = False) -> None:
+    """Print a line."""
+    typer.echo(text, file=sys.stderr if err else stdout())
+
+
+def console(width: int | None = WIDTH) -> Console:
+    """Standard output; in a pipe or a file `width` columns wide. Nothing is coloured but what is marked so."""
+    found = PlainConsole(highlight=False, file=stdout())
+    return found if found.is_terminal else PlainConsole(highlight=False, width=width, file=stdout())
 
 
 def print_json(value: Any) -> None:
     """A value for machines: UTF-8, two spaces, keys as they are."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str))
+    echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=str))
 
 
 def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
     """Rows for a spreadsheet, the first one's names as the heading."""
     if rows:
-        writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
+        writer = csv.DictWriter(stdout(), list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 
@@ -188,10 +180,10 @@ ASSUMED = "An estimate from a few questions; replies cached by earlier runs cost
 def print_estimate(estimate: Estimate, assumed: str = ASSUMED) -> None:
     """A line per label and purpose, the sum, and the figures' basis."""
     screen = console()
-    rows = table("strategy", "purpose", *NUMBERS, right=NUMBERS)
+    rows = Grid("strategy", "purpose", *NUMBERS, right=NUMBERS)
     for line in estimate.lines:
-        add_row(rows, line.line.label, line.line.purpose, *_cells([line], line.usd))
-    add_row(rows, "all", "", *_cells(estimate.lines, estimate.usd))
+        rows.add_row(line.line.label, line.line.purpose, *_cells([line], line.usd))
+    rows.add_row("all", "", *_cells(estimate.lines, estimate.usd))
     screen.print(rows)
     for role, speed in estimate.speeds.items():
         basis = f"as {speed.calls} earlier calls took" if speed.calls else "assumed, for want of earlier calls"

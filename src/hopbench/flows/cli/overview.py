@@ -9,17 +9,15 @@ import signal
 import sys
 import webbrowser
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from hopbench.flows.cli.flags import argument, option
-from hopbench.flows.cli.output import add_row, console, number, print_csv, print_json, table
+from hopbench.flows.cli.flags import Csv, Json, argument, option
+from hopbench.flows.cli.output import Grid, console, echo, number, print_csv, print_json, stdout
 from hopbench.flows.settings.setting import DATA, OUTPUT
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
@@ -50,11 +48,8 @@ class ListedRun:
     value: float | None
     folder: Path
 
-    @property
-    def report(self) -> Path | None:
-        """The run's report, where there is one."""
-        file = self.folder / REPORT
-        return file if file.is_file() else None
+
+UNREADABLE = (OSError, ValueError, EOFError, TypeError, KeyError, AttributeError, zlib.error, RecursionError)
 
 
 def list_runs(home: Home, folders: Sequence[Path] = ()) -> tuple[list[ListedRun], list[str]]:
@@ -62,30 +57,20 @@ def list_runs(home: Home, folders: Sequence[Path] = ()) -> tuple[list[ListedRun]
 
     Looks into `folders` and the folders in them, into the home's nights and its runs from Python, and into the files
     that were stored with runs in the home's MLflow; a run that is in several of these is listed once, by the first.
-
-    Raises
-    ------
-    InputError
-        For one of `folders` that is no folder.
+    Raises InputError for one of `folders` that is no folder.
     """
     for folder in folders:
         if not folder.is_dir():
             raise InputError(f"{folder}: is no folder: name one that holds runs, or the --out folder of one")
+    patterns = [(folder, pattern) for folder in folders for pattern in (RESULTS, f"*/{RESULTS}")]
+    patterns += [(folder, f"*/{RESULTS}") for folder in (home.nights, home.runs)]
+    patterns += [(home.mlartifacts, f"*/artifacts/{RESULTS}")]
     found: dict[tuple[str, ...], ListedRun] = {}
     notes = []
-    for place in _places(home, folders):
+    for place in (file.parent for folder, pattern in patterns for file in sorted(folder.glob(pattern))):
         try:
             run, key = _read(place)
-        except (
-            OSError,
-            ValueError,
-            EOFError,
-            TypeError,
-            KeyError,
-            AttributeError,
-            zlib.error,
-            RecursionError,
-        ) as error:
+        except UNREADABLE as error:
             notes.append(f"{place}: cannot be read ({str(error)[:100] or type(error).__name__}): run it again")
             continue
         if run is not None:
@@ -96,13 +81,19 @@ def list_runs(home: Home, folders: Sequence[Path] = ()) -> tuple[list[ListedRun]
 def find_run(text: str | None, home: Home) -> ListedRun:
     """The run in the folder `text`, else the newest of that name (or whose name begins so); without text the newest.
 
-    Raises
-    ------
-    InputError
-        When there is none.
+    Raises InputError where there is none.
     """
+    from hopbench.eval.runs.files import RESULTS_SCHEMA
+
     if text is not None and (Path(text) / RESULTS).is_file():
-        return _only(Path(text))
+        folder = Path(text)
+        try:
+            run, _ = _read(folder)
+        except UNREADABLE as error:
+            raise InputError(f"{folder}: a file of the run is damaged ({error}): run the benchmark again") from error
+        if run is None:
+            raise InputError(f"{folder / RESULTS}: not of schema {RESULTS_SCHEMA!r}: name the --out folder of a run")
+        return run
     runs, _ = list_runs(home)
     if not runs:
         raise InputError(f"no run is kept in {home.root} yet: hopbench run makes one, or name its folder")
@@ -114,82 +105,46 @@ def find_run(text: str | None, home: Home) -> ListedRun:
     return named[0]
 
 
-def _only(folder: Path) -> ListedRun:
-    from hopbench.eval.runs.files import RESULTS_SCHEMA
-
-    try:
-        run, _ = _read(folder)
-    except (OSError, ValueError, EOFError, TypeError, KeyError, AttributeError, zlib.error, RecursionError) as error:
-        raise InputError(f"{folder}: a file of the run is damaged ({error}): run the benchmark again") from error
-    if run is None:
-        raise InputError(f"{folder / RESULTS}: not of schema {RESULTS_SCHEMA!r}: name the --out folder of a run")
-    return run
-
-
-def _places(home: Home, folders: Iterable[Path]) -> Iterator[Path]:
-    patterns = [(folder, pattern) for folder in folders for pattern in (RESULTS, f"*/{RESULTS}")]
-    patterns += [
-        (home.nights, f"*/{RESULTS}"),
-        (home.runs, f"*/{RESULTS}"),
-        (home.mlartifacts, f"*/artifacts/{RESULTS}"),
-    ]
-    for folder, pattern in patterns:
-        yield from (file.parent for file in sorted(folder.glob(pattern)))
-
-
 def _read(folder: Path) -> tuple[ListedRun | None, tuple[str, ...]]:
     """The run, and its identity across places; None for another program's results.json."""
-    from hopbench.eval.metrics import primary_of
-    from hopbench.eval.runs.files import RESULTS_SCHEMA
+    from hopbench.eval.metrics import primary_of, rank_key
+    from hopbench.eval.runs.files import DETAILS_FILE, RESULTS_SCHEMA
 
     results = json.loads((folder / RESULTS).read_bytes())
     if results.get("schema") != RESULTS_SCHEMA:
         return None, ()
-    facts = _facts(folder)
-    entries: Mapping[str, Mapping[str, Any]] = results["strategies"]
-    metric = primary_of(results)
-    started = str(facts.get("started") or _modified(folder))
-    name = folder.name if folder.name != "artifacts" else folder.parent.name[:8]
-    about = results["benchmark"]
-    best = _best(entries, metric)
-    value = None if best is None or metric is None else float(entries[best]["metrics"][metric])
-    command = " ".join(str(facts.get("command", "")).split()[:2])
-    run = ListedRun(
-        name, started, command, str(about["name"]), int(about["questions"]), len(entries), metric, best, value, folder
-    )
-    return run, (started, str(facts.get("command")), str(about["digest"]), str(sorted(entries)))
-
-
-def _best(entries: Mapping[str, Mapping[str, Any]], metric: str | None) -> str | None:
-    from hopbench.eval.metrics import rank_key
-
-    fair = [label for label, entry in entries.items() if not entry.get("in_sample")]
-    measured = [label for label in fair if metric is not None and entries[label]["metrics"].get(metric) is not None]
-    return min(measured, key=lambda label: rank_key(metric or "", entries[label]["metrics"][metric]), default=None)
-
-
-def _facts(folder: Path) -> Mapping[str, Any]:
-    from hopbench.eval.runs.files import DETAILS_FILE
-
     packed = folder / DETAILS_FILE
     details = json.loads(gzip.decompress(packed.read_bytes())) if packed.is_file() else {}
     facts: Mapping[str, Any] = details.get("run", {})
-    return facts
-
-
-def _modified(folder: Path) -> str:
-    return datetime.fromtimestamp((folder / RESULTS).stat().st_mtime, UTC).isoformat(timespec="seconds")
+    entries: Mapping[str, Mapping[str, Any]] = results["strategies"]
+    metric = primary_of(results)
+    values = {
+        label: entry["metrics"][metric]
+        for label, entry in entries.items()
+        if not entry.get("in_sample") and metric is not None and entry["metrics"].get(metric) is not None
+    }
+    best = min(values, key=lambda label: rank_key(metric or "", values[label]), default=None)
+    modified = datetime.fromtimestamp((folder / RESULTS).stat().st_mtime, UTC).isoformat(timespec="seconds")
+    about = results["benchmark"]
+    run = ListedRun(
+        name=folder.name if folder.name != "artifacts" else folder.parent.name[:8],
+        started=str(facts.get("started") or modified),
+        command=" ".join(str(facts.get("command", "")).split()[:2]),
+        dataset=str(about["name"]),
+        questions=int(about["questions"]),
+        labels=len(entries),
+        metric=metric,
+        best=best,
+        value=None if best is None else float(values[best]),
+        folder=folder,
+    )
+    return run, (run.started, str(facts.get("command")), str(about["digest"]), str(sorted(entries)))
 
 
 def history(benchmark: str, home: Home, label: str | None = None) -> list[Point]:
     """The points of a benchmark's labels, oldest night first, then by label.
 
-    Raises
-    ------
-    UnknownNameError
-        For a benchmark without nights, or a label that none of them has.
-    InputError
-        When there are no nightly records.
+    Raises UnknownNameError for a benchmark without nights or a label that none of them has, InputError without nights.
     """
     from hopbench.flows.nights.history import nights, points_of
 
@@ -205,10 +160,6 @@ def history(benchmark: str, home: Home, label: str | None = None) -> list[Point]
     return [point for night in named for point in points_of(night, label)]
 
 
-Json = Annotated[bool, option(OUTPUT, "--json", help="Print JSON for machines.")]
-Csv = Annotated[bool, option(OUTPUT, "--csv", help="Print CSV, with a heading.")]
-
-
 def ls_command(
     folders: Annotated[
         list[Path] | None, argument(metavar="[DIR …]", help="Look for runs in these folders too, and in theirs.")
@@ -222,25 +173,20 @@ def ls_command(
     home = Home.resolve()
     runs, notes = list_runs(home, folders or ())
     if as_json or as_csv:
-        _for_machines([{**asdict(run), "folder": str(run.folder)} for run in runs], as_json)
+        (print_json if as_json else print_csv)([{**asdict(run), "folder": str(run.folder)} for run in runs])
     elif not runs:
         console().print(f"no run is kept in {home.root}: hopbench run makes one", markup=False, soft_wrap=True)
     else:
-        _print_runs(runs)
+        counts, heads = ("questions", "labels"), ("run", "started (UTC)", "command", "data set")
+        columns, drop = (*heads, *counts, "ahead", "metric", "mean"), ("command", *counts)
+        rows = Grid(*columns, right=(*counts, "mean"), drop=drop, fold=("run",))
+        for run in runs:
+            when = run.started[:16].replace("T", " ")
+            cells = (run.name, when, run.command, run.dataset, f"{run.questions:,}", str(run.labels))
+            rows.add_row(*cells, run.best or "–", run.metric or "–", number(run.value))
+        console().print(rows)
     for note in notes:
-        typer.echo(f"note: {note}", err=True)
-
-
-def _print_runs(runs: Sequence[ListedRun]) -> None:
-    counts, heads = ("questions", "labels"), ("run", "started (UTC)", "command", "data set")
-    rows = table(
-        *heads, *counts, "ahead", "metric", "mean", right=(*counts, "mean"), drop=("command", *counts), fold=("run",)
-    )
-    for run in runs:
-        when = run.started[:16].replace("T", " ")
-        cells = (run.name, when, run.command, run.dataset, f"{run.questions:,}", str(run.labels))
-        add_row(rows, *cells, run.best or "–", run.metric or "–", number(run.value))
-    console().print(rows)
+        echo(f"note: {note}", err=True)
 
 
 def open_command(
@@ -259,14 +205,13 @@ def open_command(
     if mlflow:
         _open_mlflow(port)
         return
-    from hopbench.retrieval.support.errors import InputError
-
-    found = find_run(run, Home.resolve())
-    if found.report is None:
-        raise InputError(f"{found.folder}: has no report.html: hopbench report {found.folder} makes it again")
-    typer.echo(found.report.absolute())
-    if not _has_browser() or not webbrowser.open(found.report.absolute().as_uri()):
-        typer.echo("no browser here: open the file above in one", err=True)
+    folder = find_run(run, Home.resolve()).folder
+    report = folder / REPORT
+    if not report.is_file():
+        raise InputError(f"{folder}: has no report.html: hopbench report {folder} makes it again")
+    echo(report.absolute())
+    if not _has_browser() or not webbrowser.open(report.absolute().as_uri()):
+        echo("no browser here: open the file above in one", err=True)
 
 
 def _open_mlflow(port: int) -> None:
@@ -279,13 +224,13 @@ def _open_mlflow(port: int) -> None:
     names = experiment_pages(home, "")  # refuses a home without runs before a server is started
     with mlflow_server(home, port) as address:
         for name, page in names.items():
-            typer.echo(f"{name}  {address}/{page}")
-        sys.stdout.flush()
+            echo(f"{name}  {address}/{page}")
+        stdout().flush()
         first = f"{address}/{next(iter(names.values()))}"
         if not _has_browser() or not webbrowser.open(first):
-            typer.echo("no browser here: open an address above in one", err=True)
+            echo("no browser here: open an address above in one", err=True)
         if not os.environ.get("MLFLOW_TRACKING_URI"):
-            typer.echo("stop it with Ctrl-C", err=True)
+            echo("stop it with Ctrl-C", err=True)
             with suppress(KeyboardInterrupt):
                 signal.pause()
 
@@ -308,21 +253,12 @@ def history_command(
 
     points = history(benchmark, Home.resolve(), label)
     if as_json or as_csv:
-        _for_machines([asdict(point) for point in points], as_json)
+        (print_json if as_json else print_csv)([asdict(point) for point in points])
         return
-    rows = table(
-        "label", "night (UTC)", "metric", "mean", "95% interval", "p50 ms", "outcome", right=("mean", "p50 ms")
-    )
+    rows = Grid("label", "night (UTC)", "metric", "mean", "95% interval", "p50 ms", "outcome", right=("mean", "p50 ms"))
     for point in sorted(points, key=lambda point: (point.label, point.started)):
         interval = "" if point.low is None else f"[{number(point.low)}, {number(point.high)}]"
         when = point.started[:16].replace("T", " ")
         latency = number(point.latency_ms_p50, 1)
-        add_row(rows, point.label, when, point.metric, number(point.value), interval, latency, point.outcome)
+        rows.add_row(point.label, when, point.metric, number(point.value), interval, latency, point.outcome)
     console().print(rows)
-
-
-def _for_machines(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
-    if as_json:
-        print_json(list(rows))
-    else:
-        print_csv(rows)

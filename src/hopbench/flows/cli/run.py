@@ -7,20 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-from rich.console import Console
-
 from hopbench.flows.cli.flags import Config, argument, option, with_flags
-from hopbench.flows.cli.output import Grid, add_row, number, table
-from hopbench.flows.settings.graph_options import GraphOptions
-from hopbench.flows.settings.options import RunSettings, run_options
+from hopbench.flows.cli.output import Grid, console, echo, number, print_estimate
+from hopbench.flows.settings.options import RunOptions
 from hopbench.flows.settings.setting import DATA, OUTPUT
 
 if TYPE_CHECKING:
     from hopbench.eval.runs.files import ComparisonEntry, StrategyEntry
     from hopbench.eval.runs.targets import TargetResult
     from hopbench.flows.run.finished import Finished
-    from hopbench.flows.settings.options import RunOptions
 
     Entries = Mapping[str, StrategyEntry]
 
@@ -32,77 +27,58 @@ def print_finished(finished: Finished, out: Path) -> None:
     from hopbench.eval.runs.results import comparisons, results
     from hopbench.eval.runs.targets import check_targets
 
-    console = Console(width=None if Console().is_terminal else PIPED_WIDTH)
+    screen = console(PIPED_WIDTH)
     evaluation = finished.evaluation
     entries = results(evaluation)
     benchmark = entries["benchmark"]
-    strategies = _best_first(entries["strategies"], benchmark["primary_metric"])
-    console.print(
+    primary = benchmark["primary_metric"]
+    strategies = _best_first(entries["strategies"], primary)
+    screen.print(
         f"{benchmark['name']} · {benchmark['questions']} questions · {benchmark['passages']} passages · "
         f"graph {entries['graph']['fingerprint'][:12]}",
         markup=False,
-        highlight=False,
     )
-    pairs = {pair["label"]: pair for pair in comparisons(evaluation)}
-    console.print(_table(strategies, pairs, benchmark["primary_metric"]))
-    if shown := _read_metrics(strategies):
-        console.print(_said(strategies, shown))
-    for line in _notes(strategies, benchmark["primary_metric"]):
-        console.print(line, markup=False, highlight=False)
-    for line in _targets(check_targets(evaluation.plan.targets, strategies)):
-        console.print(line, markup=False, highlight=False)
+    screen.print(_table(strategies, {pair["label"]: pair for pair in comparisons(evaluation)}, primary))
+    if (said := _said(strategies)) is not None:
+        screen.print(said)
+    for line in [*_notes(strategies, primary), *_targets(check_targets(evaluation.plan.targets, strategies))]:
+        screen.print(line, markup=False)
     for warning in finished.warnings:
-        console.print(f"warning: {warning}", markup=False, style="yellow")
-    lines = [f"report  {out / 'report.html'}", *(f"mlflow  {name}: {url}" for name, url in finished.links.items())]
-    for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        screen.print(f"warning: {warning}", markup=False, style="yellow")
+    for line in [f"report  {out / 'report.html'}", *(f"mlflow  {name}: {url}" for name, url in finished.links.items())]:
+        screen.print(line, markup=False, soft_wrap=True)
 
 
 def _table(strategies: Entries, verdicts: Mapping[str, ComparisonEntry], primary: str | None) -> Grid:
-    from hopbench.eval.metrics import shown_in
+    """The metrics that any label has, the primary one first; `has_answer@5` only beside `has_answer@10`."""
+    from hopbench.eval.metrics import shown_in, shown_metrics
 
     baseline = next((str(pair["baseline"]) for pair in verdicts.values()), "")
-    metrics = _metrics(strategies, primary)
+    shown = shown_metrics("terminal", sorted({name for one in strategies.values() for name in one["metrics"]}), primary)
+    metrics = [name for name in shown if name != "has_answer@5" or primary == "has_answer@10"]
     costs = ("coverage", "ms/q", "p50 ms")
     against = (f"against {baseline}", "95% interval") if baseline else ()
     heads = ("strategy", "kind", *metrics[:1], *against, *metrics[1:], *costs)
     dropped = ("p50 ms", "ms/q", *shown_in("dropped"), "coverage", "95% interval")
-    rows = table(*heads, right=(*metrics, *costs), drop=dropped, fold=("strategy",))
-    for label in strategies:
-        entry = strategies[label]
+    rows = Grid(*heads, right=(*metrics, *costs), drop=dropped, fold=("strategy",))
+    for label, entry in strategies.items():
         means = [number(entry["metrics"].get(name)) for name in metrics]
         compared = _verdict(verdicts.get(label), label == baseline) if baseline else ()
-        add_row(rows, label, _kind(entry), *means[:1], *compared, *means[1:], *_costs(entry))
+        questions = sum(group["questions"] for group in entry["by_type"].values())
+        spent = entry["seconds"]  # None where rankings were made elsewhere
+        speed = None if spent is None else 1000 * float(spent) / questions if questions else 0.0
+        spent_on = f"{float(entry['coverage']):.0%}", number(speed, 2), number(entry["latency_ms_p50"], 1)
+        kind = f"{entry['kind']} *" if entry["in_sample"] else str(entry["kind"])
+        rows.add_row(label, kind, *means[:1], *compared, *means[1:], *spent_on)
     return rows
 
 
 def _best_first(strategies: Entries, primary: str | None) -> Entries:
     from hopbench.eval.metrics import rank_key
 
-    order = sorted(
-        strategies, key=lambda label: rank_key(primary or "", strategies[label]["metrics"].get(primary or ""))
-    )
+    name = primary or ""
+    order = sorted(strategies, key=lambda label: rank_key(name, strategies[label]["metrics"].get(name)))
     return {label: strategies[label] for label in order}
-
-
-def _metrics(strategies: Entries, primary: str | None) -> list[str]:
-    """The metrics that any label has, the primary one first; `has_answer@5` only beside `has_answer@10`."""
-    from hopbench.eval.metrics import shown_metrics
-
-    known = sorted({name for entry in strategies.values() for name in entry["metrics"]})
-    shown = shown_metrics("terminal", known, primary)
-    return [name for name in shown if name != "has_answer@5" or primary == "has_answer@10"]
-
-
-def _kind(entry: StrategyEntry) -> str:
-    return f"{entry['kind']} *" if entry["in_sample"] else str(entry["kind"])
-
-
-def _costs(entry: StrategyEntry) -> tuple[str, str, str]:
-    questions = sum(group["questions"] for group in entry["by_type"].values())
-    spent = entry["seconds"]  # None where rankings were made elsewhere
-    speed = None if spent is None else 1000 * float(spent) / questions if questions else 0.0
-    return f"{float(entry['coverage']):.0%}", number(speed, 2), number(entry["latency_ms_p50"], 1)
 
 
 def _verdict(pair: ComparisonEntry | None, is_baseline: bool) -> tuple[str, str]:
@@ -124,37 +100,28 @@ def _targets(found: Sequence[TargetResult]) -> list[str]:
     by_target: dict[str, list[TargetResult]] = {}
     for item in found:
         by_target.setdefault(str(item.target), []).append(item)
-    return [f"target  {target}: {_outcome(outcomes)}" for target, outcomes in by_target.items()]
+    lines = []
+    for target, items in by_target.items():
+        values = {one.label: "not measured" if one.value is None else number(one.value) for one in items}
+        missed = [f"{one.label} {values[one.label]}" for one in items if not one.passed]
+        passed = f"pass, {len(items)} of {len(items)} labels"
+        failed = f"fail, {len(missed)} of {len(items)} labels: {', '.join(missed)}"
+        lines.append(f"target  {target}: {failed if missed else passed}")
+    return lines
 
 
-def _outcome(found: Sequence[TargetResult]) -> str:
-    missed = [item for item in found if not item.passed]
-    if not missed:
-        return f"pass, {len(found)} of {len(found)} labels"
-    values = ("not measured" if one.value is None else number(one.value) for one in missed)
-    misses = ", ".join(f"{one.label} {value}" for one, value in zip(missed, values, strict=True))
-    return f"fail, {len(missed)} of {len(found)} labels: {misses}"
-
-
-def _read_metrics(strategies: Entries) -> list[str]:
-    """The metrics of contexts and answers that any label has: RAGAS's, answers, judgements."""
+def _said(strategies: Entries) -> Grid | None:
+    """RAGAS, answers and judgements: the mean of the scores there are, and their share where it is not all."""
     from hopbench.eval.metrics import all_metrics
 
     names = [*all_metrics("ragas"), *all_metrics("answer"), *all_metrics("judge")]
-    return [name for name in names if any(name in entry["measured"] for entry in strategies.values())]
-
-
-def _said(strategies: Entries, shown: Sequence[str]) -> Grid:
-    """RAGAS, answers and judgements: the mean of the scores there are, and their share where it is not all."""
-    rows = table("RAGAS, answers", *shown, right=shown)
+    shown = [name for name in names if any(name in entry["measured"] for entry in strategies.values())]
+    rows = Grid("RAGAS, answers", *shown, right=shown)
     for label, entry in strategies.items():
-        cells = [_scored(entry["answered"].get(name), entry["measured"].get(name)) for name in shown]
-        add_row(rows, label, *cells)
-    return rows
-
-
-def _scored(mean: float | None, share: float | None) -> str:
-    return number(mean) + (f" ({share:.0%})" if share is not None and share < 1 else "")
+        shares = {name: entry["measured"].get(name) for name in shown}
+        cells = {name: number(entry["answered"].get(name)) for name in shown}
+        rows.add_row(label, *(cells[n] + (f" ({s:.0%})" if s is not None and s < 1 else "") for n, s in shares.items()))
+    return rows if shown else None
 
 
 def _notes(strategies: Entries, primary: str | None) -> list[str]:
@@ -176,7 +143,6 @@ def _notes(strategies: Entries, primary: str | None) -> list[str]:
 
 def estimate(options: RunOptions) -> None:
     """Print what the models of a run will cost, instead of running it."""
-    from hopbench.flows.cli.output import print_estimate
     from hopbench.flows.run.estimate import estimate_run
 
     print_estimate(estimate_run(options))
@@ -191,7 +157,7 @@ def command_line(name: str) -> str:
     return " ".join(["hopbench", name, *shown])
 
 
-@with_flags(GraphOptions, RunSettings)
+@with_flags(RunOptions)
 def run_command(
     out: Annotated[Path, option(OUTPUT, help="Folder for results.json, questions.parquet and report.html.")],
     force: Annotated[
@@ -201,8 +167,8 @@ def run_command(
     **flags: Any,
 ) -> None:
     """Run strategies over a benchmark: rank, score, compare, track, report."""
-    options = run_options(flags, out, command_line("run"))
-    if flags["dry_run"]:
+    options = RunOptions(**flags, out=out, command=command_line("run"))
+    if options.dry_run:
         estimate(options)
         return
     from hopbench.flows.orchestration.steps import terminal_progress
@@ -228,4 +194,4 @@ def report_command(
     benchmark = RunFolder.read(folder).benchmark(dataset)
     target = folder / "report.html"
     write_report(read_run(folder, benchmark), target)
-    typer.echo(f"report  {target}")
+    echo(f"report  {target}")

@@ -4,34 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from hopbench.flows.cli.flags import (
-    Batch,
-    BudgetUsd,
-    CompletionTokens,
-    Judge,
-    Llm,
-    MinGrade,
-    NoPrefect,
-    ReasoningEffort,
-    Runner,
-    Strict,
-    Workers,
-    argument,
-    option,
-)
-from hopbench.flows.cli.output import add_row, console, number, table
-from hopbench.flows.settings.setting import EXECUTION, OUTPUT
+from hopbench.flows.cli.flags import argument, option, with_flags
+from hopbench.flows.cli.output import Grid, console, echo, number, print_estimate
+from hopbench.flows.settings.options import RunOptions, WorkerOptions
+from hopbench.flows.settings.setting import EXECUTION, OUTPUT, values_for
 from hopbench.retrieval.support.errors import IncompleteError, InputError
 
 if TYPE_CHECKING:
     from hopbench.eval.sweep.plan import SweepPlan
     from hopbench.eval.sweep.results import ModelScore, Result
-    from hopbench.flows.cli.output import Grid
-    from hopbench.flows.settings.options import WorkerOptions
     from hopbench.flows.sweeps.publisher import SweepOutcome
 
 SHOWN = 10
@@ -71,7 +54,7 @@ def _best(swept: SweepOutcome) -> Grid:
     costs += [name for name in content.constraints if name not in costs and name != "seconds"]
     ragas = [name for name in swept.results[0].ragas if name not in metrics]
     numbers = (*metrics, *ragas, *costs, "s")
-    rows = table("strategy", "varied", *numbers, right=numbers, drop=("s", *reversed(ragas)), fold=("varied",))
+    rows = Grid("strategy", "varied", *numbers, right=numbers, drop=("s", *reversed(ragas)), fold=("varied",))
     for result in swept.results[:SHOWN]:
         varied = ", ".join(f"{name}={value}" for name, value in result.candidate.varied.items()) or "–"
         notes = [f"dropped after {result.dropped_at} questions"] if result.dropped_at else []
@@ -80,7 +63,13 @@ def _best(swept: SweepOutcome) -> Grid:
         cells = [number(value) for value in map(result.mean, metrics)]
         cells += [number(result.ragas.get(name)) for name in ragas]
         spent = ["–" if (cost := result.cost(name)) is None else number(cost, 1) for name in costs]
-        add_row(rows, result.candidate.strategy.name, settings, *cells, *spent, number(_seconds(result), 1))
+        rows.add_row(
+            result.candidate.strategy.name,
+            settings,
+            *cells,
+            *spent,
+            number(sum(one.seconds for one in result.records.values()), 1),
+        )
     return rows
 
 
@@ -89,12 +78,12 @@ def _model_scores(read: list[tuple[Result, dict[str, ModelScore]]]) -> Grid:
     from hopbench.eval.sweep.results import coverage_of, scored_columns
 
     places = [f"{place}." for place in range(1, len(read) + 1)]
-    rows = table("answers and judges, best configurations", *places, right=tuple(places))
+    rows = Grid("answers and judges, best configurations", *places, right=tuple(places))
     for name in scored_columns([one for one, _ in read]):
         cells = [scores.get(name) for _, scores in read]
-        add_row(rows, name, *(number(cell.mean if cell else None) for cell in cells))
+        rows.add_row(name, *(number(cell.mean if cell else None) for cell in cells))
     shares = [coverage_of(one) for one, _ in read]
-    add_row(rows, "covered", *("–" if share is None else f"{share:.0%}" for share in shares))
+    rows.add_row("covered", *("–" if share is None else f"{share:.0%}" for share in shares))
     return rows
 
 
@@ -122,23 +111,24 @@ def _ablations(swept: SweepOutcome) -> Grid:
 
     metric = swept.plan.content.objective.metric
     by_key = {result.candidate.key: result for result in swept.results}
-    rows = table("configuration", "without", metric, "change", right=(metric, "change"))
+    rows = Grid("configuration", "without", metric, "change", right=(metric, "change"))
     for candidate in swept.plan.candidates:
         if candidate.of is not None:
             continue
         whole = by_key[candidate.key].mean(metric)
-        add_row(rows, candidate.title, "–", number(whole), "")
+        rows.add_row(candidate.title, "–", number(whole), "")
         for variant, edges in ablated(candidate.strategy).items():
             found = by_key[variant, candidate.build].mean(metric)
             change = "not used" if variant == candidate.strategy else number(found - whole, sign=True)
-            add_row(rows, "", ", ".join(edges), number(found), change)
+            rows.add_row("", ", ".join(edges), number(found), change)
     return rows
 
 
-def _seconds(result: Result) -> float:
-    return sum(record.seconds for record in result.records.values())
+FIELDS = ("llm", "judge", "reasoning_effort", "completion_tokens", "budget", "min_grade", "strict")
+"""The settings of a run that take the place of the sweep file's."""
 
 
+@with_flags(RunOptions, only=(*WorkerOptions.model_fields, *FIELDS), min_grade=None, strict=None)
 def sweep_command(
     file: Annotated[
         Path | None, argument(help="The sweep: data sets, strategies, values (YAML).", metavar="FILE")
@@ -150,18 +140,8 @@ def sweep_command(
     champion: Annotated[
         bool, option(OUTPUT, "--champion", help="Name the winner the champion of the benchmark under report_on.")
     ] = False,
-    runner: Runner = "",
-    workers: Workers = None,
-    batch: Batch = None,
-    no_prefect: NoPrefect = False,
-    llm: Llm = None,
-    judge: Judge = None,
-    reasoning_effort: ReasoningEffort = None,
-    completion_tokens: CompletionTokens = None,
-    budget: BudgetUsd = None,
-    min_grade: MinGrade = None,
-    strict: Strict = None,
     schema: Annotated[bool, option(OUTPUT, "--schema", help="Print the JSON Schema of sweep files.")] = False,
+    **flags: Any,
 ) -> None:
     """Search a space of configurations (docs/sweeps.md); finished trials are kept and reused.
 
@@ -170,41 +150,38 @@ def sweep_command(
     if schema:
         from hopbench.eval.sweep.file import schema as sweep_schema
 
-        typer.echo(json.dumps(sweep_schema(), indent=2))
+        echo(json.dumps(sweep_schema(), indent=2))
         return
     if file is None:
         raise InputError("FILE is missing: name a sweep file (flows/sweeps has examples), or ask for its --schema")
     if out is None and not dry_run:
         raise InputError("--out is missing: name a folder for trials.parquet, or ask with --dry-run what would run")
     from hopbench.eval.sweep.plan import read_sweep
-    from hopbench.flows.settings.options import WorkerOptions
 
-    flags = {
-        "llm": llm,
-        "judge": judge,
-        "reasoning_effort": reasoning_effort,
-        "completion_tokens": completion_tokens,
-        "budget": budget,
-        "min_grade": min_grade,
-        "strict": strict,
-    }
-    plan = read_sweep(file, {name: value for name, value in flags.items() if value is not None})
-    spread = WorkerOptions(runner, workers, batch)
-    spread.check(not no_prefect, plan.content.llm)
-    typer.echo(_extent(plan))
+    plan = read_sweep(file, {name: flags[name] for name in FIELDS if flags[name] is not None})
+    spread = WorkerOptions(**values_for(WorkerOptions, flags))
+    spread.check_workers(plan.content.llm)
+    content = plan.content
+    each = [
+        f"{plan.configurations} configurations",
+        f"{len(plan.datasets)} data sets ({', '.join(Path(name).name for name in plan.datasets)})",
+        *([f"{len(content.all_seeds)} seeds"] if len(content.all_seeds) > 1 else []),
+        *([f"{content.repeats} repeats"] if content.repeats > 1 else []),
+    ]
+    echo(f"{plan.trials} trials: {' × '.join(each)}")
     if dry_run or out is None:
         _estimate(plan)
     else:
-        _sweep(plan, out, spread, prefect=not no_prefect, champion=champion)
+        _sweep(plan, out, spread, champion)
 
 
-def _sweep(plan: SweepPlan, out: Path, spread: WorkerOptions, *, prefect: bool, champion: bool) -> None:
+def _sweep(plan: SweepPlan, out: Path, spread: WorkerOptions, champion: bool) -> None:
     from hopbench.eval.types import MAX_FAILED
     from hopbench.flows.orchestration.steps import terminal_progress
     from hopbench.flows.sweeps.flow import sweep
 
     with terminal_progress() as progress:
-        swept = sweep(plan, out, prefect=prefect, champion=champion, progress=progress, spread=spread)
+        swept = sweep(plan, out, prefect=not spread.no_prefect, champion=champion, progress=progress, spread=spread)
     print_swept(swept)
     if swept.incomplete:
         raise IncompleteError(
@@ -213,19 +190,7 @@ def _sweep(plan: SweepPlan, out: Path, spread: WorkerOptions, *, prefect: bool, 
         )
 
 
-def _extent(plan: SweepPlan) -> str:
-    """How many trials there are, and of what."""
-    each = [
-        f"{plan.configurations} configurations",
-        f"{len(plan.datasets)} data sets ({', '.join(Path(name).name for name in plan.datasets)})",
-        *([f"{len(plan.content.all_seeds)} seeds"] if len(plan.content.all_seeds) > 1 else []),
-        *([f"{plan.content.repeats} repeats"] if plan.content.repeats > 1 else []),
-    ]
-    return f"{plan.trials} trials: {' × '.join(each)}"
-
-
 def _estimate(plan: SweepPlan) -> None:
-    from hopbench.flows.cli.output import print_estimate
     from hopbench.flows.settings.home import Home
     from hopbench.flows.sweeps.inputs import (
         estimate_models,
@@ -240,9 +205,12 @@ def _estimate(plan: SweepPlan) -> None:
     found = estimate_sweep(plan, benchmarks)
     source = "from the ledger's trials" if found.known_pace else "a guess until the ledger knows these strategies"
     if plan.content.halving:
-        typer.echo(f"halving makes that {found.trials} trials, most of them on few questions")
-    typer.echo(f"{found.graphs} graphs, {found.rebuilds} of them to be built")
-    typer.echo(f"about {_duration(found.seconds)} ({source}); finished trials are not repeated")
+        echo(f"halving makes that {found.trials} trials, most of them on few questions")
+    echo(f"{found.graphs} graphs, {found.rebuilds} of them to be built")
+    minutes = found.seconds / 60
+    duration = f"{found.seconds:.0f} seconds" if minutes < 1.5 else f"{minutes:.0f} minutes"
+    duration = duration if minutes < 90 else f"{minutes / 60:.1f} hours"
+    echo(f"about {duration} ({source}); finished trials are not repeated")
     models = estimate_models(plan, benchmarks)
     if models is not None:
         print_estimate(
@@ -250,10 +218,4 @@ def _estimate(plan: SweepPlan) -> None:
         )
     for warning in warnings_of_plan(plan, benchmarks):
         if models is None or warning not in models.warnings:
-            typer.echo(f"warning: {warning}")
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} seconds"
-    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+            echo(f"warning: {warning}")

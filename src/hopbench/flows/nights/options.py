@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import json
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from hopbench.flows.settings.setting import NIGHTLY, Setting
-from hopbench.flows.tracking.payload import redact, secrets
-from hopbench.retrieval.support.errors import InputError, ParameterError
+from pydantic import AfterValidator
+
+from hopbench.flows.settings.setting import NIGHTLY, Settings, flag
+from hopbench.retrieval.support.errors import InputError
 
 TIMEOUT_SECONDS = 10
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Refuses redirects: another host must not receive the content."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
 
 
 def check_webhook(url: str) -> str:
@@ -44,10 +35,21 @@ def shown(url: str) -> str:
 
 def post(url: str, content: Mapping[str, Any]) -> str | None:
     """Post `content`, without the values of secret variables; returns the reason of a failure, else None."""
+    import urllib.error  # takes as long as all flags together
+    import urllib.request
+
+    from hopbench.flows.tracking.payload import redact, secrets
+
+    class NoRedirect(urllib.request.HTTPRedirectHandler):
+        """Refuses redirects: another host must not receive the content."""
+
+        def redirect_request(self, *_: Any, **__: Any) -> None:
+            return None
+
     body = redact(json.dumps(content, ensure_ascii=False), secrets()).encode()
     request = urllib.request.Request(url, body, {"Content-Type": "application/json", "User-Agent": "hopbench"})
     try:
-        with urllib.request.build_opener(_NoRedirect).open(request, timeout=TIMEOUT_SECONDS):
+        with urllib.request.build_opener(NoRedirect).open(request, timeout=TIMEOUT_SECONDS):
             return None
     except urllib.error.HTTPError as error:
         with error:  # its body may quote the URL
@@ -64,44 +66,24 @@ LATENCY_FACTOR = 2.0
 """Unchanged code stays within 1.5 on a machine with four busy processes; what became three times as slow is beyond."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class NightlyOptions:
+class NightlyOptions(Settings):
     """The options of `hopbench nightly` besides those of a run; the fields are its flags.
 
     A webhook's URL may hold a token, so it is no parameter of the flow: Prefect shows those.
     """
 
-    keep: Annotated[
-        int | None,
-        Setting(
-            "Nights of this benchmark to keep; older ones go, with their graphs and files.",
-            low=1,
-            flag_limits=False,
-            group=NIGHTLY,
-        ),
-    ] = None
-    latency_factor: Annotated[
-        float,
-        Setting(
-            "A label that became this many times slower, relative to the yardstick, is a regression.",
-            above=1,
-            flag_limits=False,
-            group=NIGHTLY,
-        ),
-    ] = LATENCY_FACTOR
-    accept: Annotated[
-        bool,
-        Setting("Take tonight as the new baseline, whatever it shows.", group=NIGHTLY, flag="--accept"),
-    ] = False
-    webhook: str | None = None
-
-    def __post_init__(self) -> None:
-        """Raise ParameterError or InputError for invalid values."""
-        if self.keep is not None and self.keep < 1:
-            raise ParameterError(f"--keep {self.keep}: keep at least 1 night")
-        if not self.latency_factor > 1:
-            raise ParameterError(
-                f"--latency-factor {self.latency_factor}: the factor must be over 1, such as {LATENCY_FACTOR:g}"
-            )
-        if self.webhook is not None:
-            check_webhook(self.webhook)
+    keep: int | None = flag(
+        None,
+        "Nights of this benchmark to keep; older ones go, with their graphs and files.",
+        ge=1,
+        ranged=False,
+        group=NIGHTLY,
+    )
+    latency_factor: float = flag(
+        LATENCY_FACTOR,
+        "A label that became this many times slower, relative to the yardstick, is a regression.",
+        gt=1,
+        group=NIGHTLY,
+    )
+    accept: bool = flag(False, "Take tonight as the new baseline, whatever it shows.", group=NIGHTLY, name="--accept")
+    webhook: Annotated[str | None, AfterValidator(check_webhook)] = None

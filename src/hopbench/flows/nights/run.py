@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -339,7 +339,7 @@ def _night(
     name = Path(options.dataset).name
     # Without --out, into an interrupted night of that benchmark, else a new folder.
     folder = out or unfinished(home.nights, name) or home.nights / unused_name(home, options.dataset, begun)
-    options = replace(options, out=folder)
+    options = options.changed(out=folder)
     called = folder.name if out is None else unused_name(home, name, begun)
     tonight = Nightly(home, called, folder, options, night, [left] if left else [])
     untracked = None

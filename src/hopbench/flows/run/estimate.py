@@ -121,7 +121,7 @@ def _lines(
         found = judge_lines(
             list(judged),
             models.judge_profile,
-            models.metrics,
+            models.judged,
             samples,
             questions=asked,
             answered="llm" in roles,

@@ -155,7 +155,7 @@ class RunSession:
             tuned_on=self.options.fitted_on(),
             targets=self.options.checked_targets(list(self.strategies)),
             metrics=self.options.asked_metrics(),
-            processes=self.options.spread.processes,
+            processes=self.options.processes,
         )
         return plan, warnings
 

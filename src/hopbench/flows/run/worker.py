@@ -270,7 +270,7 @@ def rank_on_workers(
     code, graph = code_here(plan.strategies.values()), (plan.index.store.namespace, str(plan.record["build_key"]))
     elsewhere = partial(_open_run, options.absolute(), home.root, *graph, code)
     here = _ranking(plan.benchmark, plan.index, plan.strategies, options.batch)
-    run_units(options.spread, home, elsewhere, here, {one: one.title for one in files if one not in found}, keep)
+    run_units(options, home, elsewhere, here, {one: one.title for one in files if one not in found}, keep)
     for label in missing:
         outcome = merged([found[Unit(part, label)] for part in parts])
         whole[label] = steps(f"latency {label}", lambda: plan.time_calls(outcome))  # noqa: B023 - called at once

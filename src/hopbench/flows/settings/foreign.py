@@ -46,12 +46,21 @@ def _refuse_taken(flag: str, name: str) -> None:
 
 def foreign_labels(
     runs: Sequence[str], retrievers: Sequence[str], functions: Mapping[str, Function], changes: Sequence[str]
-) -> dict[str, ExternalRetriever]:
-    """The labels that the flags name, and `functions` as they are, with the changes of `--set NAME.field=value`."""
+) -> tuple[dict[str, ExternalRetriever], list[str]]:
+    """The labels that the flags name, and `functions` as they are, with the changes of `--set NAME.field=value`.
+
+    Also returns the changes that name none of them.
+    """
     found: dict[str, ExternalRetriever] = {}
+
+    def add(flag: str, more: Mapping[str, ExternalRetriever]) -> None:
+        if twice := next((label for label in more if label in found), None):
+            raise InputError(f"{flag} {twice}: two retrievers have that name: give each a name of its own")
+        found.update(more)
+
     for text in runs:
         name, place = named("--runs", text)
-        _add(found, "--runs", recorded_labels(name, place))
+        add("--runs", recorded_labels(name, place))
     keys: dict[str, str] = {}
     for text in retrievers:
         name, url = named("--retriever", text)
@@ -60,13 +69,14 @@ def foreign_labels(
                 f"--retriever {name}: {other} reads the same keys from the environment (…_{_suffix(name)}), and each "
                 "endpoint must get its own only: give one of them another name"
             )
-        _add(found, "--retriever", {name: _endpoint(name, url)})
+        add("--retriever", {name: _endpoint(name, url)})
     for name, function in functions.items():
         if not _NAME.fullmatch(name):
             raise InputError(f"function {name!r}: choose another name, one that {FORM}")
         _refuse_taken("function", name)
-        _add(found, "function", {name: function})
-    return dict(_changed(label, strategy, changes) for label, strategy in found.items())
+        add("function", {name: function})
+    ours = [change for change in changes if change.partition("=")[0].partition(".")[0] not in found]
+    return (dict(_changed(*one, changes) for one in found.items()) if len(ours) < len(changes) else found), ours
 
 
 def recorded_labels(name: str, place: str) -> dict[str, ExternalRetriever]:
@@ -90,12 +100,6 @@ def recorded_labels(name: str, place: str) -> dict[str, ExternalRetriever]:
         raise UnknownNameError(f"label in {folder}", chosen, labels)
     taken = {chosen: labels[chosen]} if chosen else labels
     return {name if len(taken) == 1 else f"{name}:{label}": recorded(file) for label, file in taken.items()}
-
-
-def of_ours(changes: Sequence[str], foreign: Iterable[str]) -> list[str]:
-    """The changes of `--set` that name no foreign label."""
-    known = {label.partition("[")[0] for label in foreign}
-    return [change for change in changes if change.partition("=")[0].partition(".")[0] not in known]
 
 
 def check_foreign(strategies: Mapping[str, Strategy], benchmark: Benchmark) -> None:
@@ -153,19 +157,6 @@ def changed_answers(
     return found
 
 
-def absolute_run(text: str) -> str:
-    """`NAME=FILE` with a path that means the same from a worker's folder."""
-    name, _, place = text.partition("=")
-    return f"{name}={Path(place).absolute()}"
-
-
-def _add(found: dict[str, ExternalRetriever], flag: str, more: Mapping[str, ExternalRetriever]) -> None:
-    for label, strategy in more.items():
-        if label in found:
-            raise InputError(f"{flag} {label}: two retrievers have that name: give each a name of its own")
-        found[label] = strategy
-
-
 def _endpoint(name: str, url: str) -> ExternalRetriever:
     from hopbench.retrieval.external_endpoint import Endpoint, check_url
 
@@ -182,7 +173,16 @@ def headers_of(name: str, environment: Mapping[str, str]) -> dict[str, str]:
     if key := environment.get(KEY + suffix):
         found["Authorization"] = f"Bearer {key}"
     if text := environment.get(HEADERS + suffix):
-        found |= _headers(text, HEADERS + suffix)
+        try:
+            given: Any = json.loads(text)
+        except ValueError:
+            given = None
+        fits = isinstance(given, dict) and all(_HEADER.fullmatch(k) and isinstance(v, str) for k, v in given.items())
+        if not fits:
+            raise InputError(
+                f'{HEADERS}{suffix}: not a JSON object of header names and texts, such as {{"X-Api-Key": "…"}}'
+            )
+        found |= given
     for header, value in found.items():
         if not (value.isascii() and value.isprintable()):
             raise InputError(f"{KEY}{suffix} or {HEADERS}{suffix}: the value of {header} is no printable ASCII text")
@@ -191,17 +191,6 @@ def headers_of(name: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 def _suffix(name: str) -> str:
     return re.sub(r"\W", "_", name, flags=re.ASCII).upper()
-
-
-def _headers(text: str, variable: str) -> dict[str, str]:
-    try:
-        value: Any = json.loads(text)
-    except ValueError:
-        value = None
-    fits = isinstance(value, dict) and all(_HEADER.fullmatch(k) and isinstance(v, str) for k, v in value.items())
-    if not fits:
-        raise InputError(f'{variable}: not a JSON object of header names and texts, such as {{"X-Api-Key": "…"}}')
-    return dict(value)
 
 
 def _changed(label: str, strategy: ExternalRetriever, changes: Sequence[str]) -> tuple[str, ExternalRetriever]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING, Annotated, Any, Self, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Self
 
-from hopbench.flows.settings.setting import MODELS, Setting, declared
+from hopbench.flows.settings.models import ReaderOptions
+from hopbench.flows.settings.setting import MODELS, flag, flags_of, named_flags, values_for
 from hopbench.retrieval.graph.construction.plan import (
     EXACT_PASSAGES,
     METHODS,
@@ -47,7 +49,15 @@ def known_digest(passages: Sequence[Passage], cache: Path) -> str:
     from hopbench.retrieval.corpus import MappedPassages
     from hopbench.retrieval.graph.construction.plan import corpus_digest
 
-    content = passages.key if isinstance(passages, MappedPassages) else _as_they_stand(passages)
+    if isinstance(passages, MappedPassages):
+        content = passages.key
+    else:
+        as_they_stand = hashlib.sha256()
+        for column in ("id", "title", "text"):
+            values = [getattr(passage, column) for passage in passages]
+            as_they_stand.update(repr([*map(len, values)]).encode())  # so that no two corpora run together alike
+            as_they_stand.update("".join(values).encode("utf-8", "surrogatepass"))
+        content = as_they_stand.hexdigest()
     note = cache / "corpora" / content
     with suppress(OSError, ValueError):
         known = note.read_text(encoding="ascii")
@@ -58,146 +68,89 @@ def known_digest(passages: Sequence[Passage], cache: Path) -> str:
     return digest
 
 
-def _as_they_stand(passages: Sequence[Passage]) -> str:
-    digest = hashlib.sha256()
-    for column in ("id", "title", "text"):
-        values = [getattr(passage, column) for passage in passages]
-        digest.update(repr([*map(len, values)]).encode())  # lengths, so that no two corpora run together alike
-        digest.update("".join(values).encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
-
-
 BUILD_NUMBERS = build_numbers()
 MODEL_FIELDS = ("llm", "reasoning_effort", "completion_tokens", "gleaning")
 
 
-def build_setting(name: str) -> Setting:
-    """A build number of `BuildSettings` as a flag; left out, it has the default declared there."""
+def build_number(name: str) -> Any:
+    """A number of `BuildSettings` as a setting; left out, it has the default declared there."""
     number = BUILD_NUMBERS[name]
     about = f"{number.help[0].upper()}{number.help[1:]} (default {number.default})."
-    return Setting(about, low=number.low, high=number.high, flag_limits=False)
+    return flag(None, about, ge=number.low, le=number.high, ranged=False)
 
 
-@dataclass(frozen=True, kw_only=True)
-class GraphOptions:
+class GraphOptions(ReaderOptions):
     """Which graph: of what corpus, by which extractor and embedder, in which store; None is the builder's default."""
 
-    dataset: Annotated[
-        str,
-        Setting("A shipped benchmark's name, a folder, an official file or a Hub name.", values="datasets"),
-    ]
-    store: Annotated[
-        str,
-        Setting(
-            "Where the graph is kept: kglite (a file), arrays (mapped files, for large corpora) or neo4j "
-            "(NEO4J_URI or make neo4j).",
-            values="stores",
-        ),
-    ] = "kglite"
-    embedder: Annotated[
-        str,
-        Setting("wordllama, minilm, fastembed:MODEL, openai:MODEL or a plug-in's NAME[:MODEL].", values="embedders"),
-    ] = "wordllama"
-    extractor: Annotated[
-        str,
-        Setting(
-            "What reads entities and relations: rules, spacy, rules+triples, llm or a plug-in.", values="extractors"
-        ),
-    ] = "rules"
-    triples: Annotated[Path | None, Setting("Ready triples (JSONL) in place of the extractor.")] = None
-    questions: Annotated[
-        Path | None,
-        Setting(
-            "Questions (JSONL, CSV, TSV, Parquet) in place of the data set's own; qrels/ beside, or gold in it.",
-            builds=False,
-        ),
-    ] = None
-    limit: Annotated[
-        int | None, Setting("Only the first N questions (the whole corpus stays).", low=1, builds=False)
-    ] = None
-    min_grade: Annotated[
-        int,
-        Setting("The lowest grade of judgements that counts as gold; nDCG takes all grades.", low=1, builds=False),
-    ] = 1
-    strict: Annotated[
-        bool, Setting("Refuse gold passages that the corpus lacks, which else count as never found.", builds=False)
-    ] = False
-    mapping: Annotated[
-        Path | None,
-        Setting(
-            "YAML with the names of a Neo4j graph built elsewhere, which is only read (docs/neo4j.md).", builds=False
-        ),
-    ] = None
-    llm: Annotated[str | None, Setting("Model of reader, strategies and extractor llm: MODEL[@URL].", group=MODELS)] = (
-        None
+    dataset: str = flag(..., "A shipped benchmark's name, a folder, an official file or a Hub name.", values="datasets")
+    store: str = flag(
+        "kglite",
+        "Where the graph is kept: kglite (a file), arrays (mapped files, for large corpora) or neo4j (NEO4J_URI or "
+        "make neo4j).",
+        values="stores",
     )
-    reasoning_effort: Annotated[
-        str | None,
-        Setting(
-            "How much the models think, where they take it: none, minimal, low, medium, high (default: theirs).",
-            values="efforts",
-            group=MODELS,
-        ),
-    ] = None
-    completion_tokens: Annotated[
-        int | None,
-        Setting(
-            "Completion tokens of each call to a model, thinking included (default: by purpose, 256 for an answer).",
-            low=1,
-            group=MODELS,
-        ),
-    ] = None
-    gleaning: Annotated[
-        int, Setting("Extractor llm: how often it is asked what it missed.", low=0, high=3, group=MODELS)
-    ] = 0
-    neo4j_vector_index: Annotated[
-        bool,
-        Setting("Search chunks by Neo4j's own vector index: approximate, so rankings may differ.", builds=False),
-    ] = False
-    dense: Annotated[
-        str | None,
-        Setting(
-            f"How dense search finds chunks: exact or approximate (default exact up to {EXACT_PASSAGES:,} passages).",
-            values="methods",
-            builds=False,
-        ),
-    ] = None
-    similar_top_k: Annotated[int | None, build_setting("similar_top_k")] = None
-    similar_floor: Annotated[float | None, build_setting("similar_floor")] = None
-    max_tokens: Annotated[int | None, build_setting("max_tokens")] = None
-    similar: Annotated[
-        str | None,
-        Setting(
-            f"How SIMILAR_TO is found: exact or approximate (default exact up to {EXACT_PASSAGES:,} passages).",
-            values="methods",
-        ),
-    ] = None
-    language: Annotated[
-        str | None,
-        Setting("The corpus's language, as ISO 639 has it: de, zh, … (default: detected from its passages)."),
-    ] = None
+    embedder: str = flag(
+        "wordllama", "wordllama, minilm, fastembed:MODEL, openai:MODEL or a plug-in's NAME[:MODEL].", values="embedders"
+    )
+    extractor: str = flag(
+        "rules",
+        "What reads entities and relations: rules, spacy, rules+triples, llm or a plug-in.",
+        values="extractors",
+    )
+    triples: Path | None = flag(None, "Ready triples (JSONL) in place of the extractor.")
+    questions: Path | None = flag(
+        None,
+        "Questions (JSONL, CSV, TSV, Parquet) in place of the data set's own; qrels/ beside, or gold in it.",
+        builds=False,
+    )
+    limit: int | None = flag(None, "Only the first N questions (the whole corpus stays).", ge=1, builds=False)
+    min_grade: int = flag(
+        1, "The lowest grade of judgements that counts as gold; nDCG takes all grades.", ge=1, builds=False
+    )
+    strict: bool = flag(
+        False, "Refuse gold passages that the corpus lacks, which else count as never found.", builds=False
+    )
+    mapping: Path | None = flag(
+        None, "YAML with the names of a Neo4j graph built elsewhere, which is only read (docs/neo4j.md).", builds=False
+    )
+    gleaning: int = flag(0, "Extractor llm: how often it is asked what it missed.", ge=0, le=3, group=MODELS)
+    neo4j_vector_index: bool = flag(
+        False, "Search chunks by Neo4j's own vector index: approximate, so rankings may differ.", builds=False
+    )
+    dense: str | None = flag(
+        None,
+        f"How dense search finds chunks: exact or approximate (default exact up to {EXACT_PASSAGES:,} passages).",
+        values="methods",
+        builds=False,
+    )
+    similar_top_k: int | None = build_number("similar_top_k")
+    similar_floor: float | None = build_number("similar_floor")
+    max_tokens: int | None = build_number("max_tokens")
+    similar: str | None = flag(
+        None,
+        f"How SIMILAR_TO is found: exact or approximate (default exact up to {EXACT_PASSAGES:,} passages).",
+        values="methods",
+    )
+    language: str | None = flag(
+        None, "The corpus's language, as ISO 639 has it: de, zh, … (default: detected from its passages)."
+    )
 
     def graph_settings(self) -> dict[str, str | int | float | bool | None]:
         """What a later command needs to find this benchmark and its graph again, as plain values."""
-        values = {name: getattr(self, name) for name in graph_fields()}
-        plain = {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
+        values = self.model_dump(mode="json", include=set(GraphOptions.model_fields))
         unset = {*BUILD_NUMBERS, "similar", "dense", "language", "reasoning_effort", "completion_tokens"}
-        return {name: value for name, value in plain.items() if value is not None or name not in unset}
+        return {name: value for name, value in values.items() if value is not None or name not in unset}
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any], dataset: str) -> Self:
         """The options that `graph_settings` recorded, for the benchmark that is at `dataset` now."""
-        hints = get_type_hints(cls)
-        given = {name: value for name in graph_fields() if (value := settings.get(name)) is not None}
-        paths = {name: Path(value) for name, value in given.items() if Path in get_args(hints[name])}
-        return cls(**{**given, **paths, "dataset": dataset})
+        return cls(**{**values_for(cls, settings), "dataset": dataset})
 
     def absolute(self) -> Self:
         """The options with paths that mean the same from a worker's folder."""
-        values = {name: getattr(self, name) for name in graph_fields()}
-        paths: dict[str, Any] = {name: value.absolute() for name, value in values.items() if isinstance(value, Path)}
+        paths = {name: value.absolute() for name, value in self if isinstance(value, Path)}
         place = Path(self.dataset)
-        return replace(self, **paths, dataset=str(place.absolute()) if place.exists() else self.dataset)
+        return self.changed(**paths, dataset=str(place.absolute()) if place.exists() else self.dataset)
 
     @property
     def read_by_model(self) -> bool:
@@ -210,7 +163,7 @@ class GraphOptions:
         given = [name for name in MODEL_FIELDS if getattr(self, name) != getattr(plain, name)]
         if self.read_by_model or not given:
             return
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        flags = named_flags(given)
         asked, remedy = f"extractor {self.extractor}", "add --extractor llm"
         if self.triples:
             asked, remedy = f"a graph of --triples {self.triples}", "name --extractor llm without --triples"
@@ -221,15 +174,15 @@ class GraphOptions:
 
     def model_settings(self) -> dict[str, Any]:
         """The model and how it is asked, as `ModelOptions` takes them."""
-        return {name: getattr(self, name) for name in ("llm", "reasoning_effort", "completion_tokens")}
+        return self.model_dump(include=set(ReaderOptions.model_fields))
 
     def build_command(self) -> str:
         """The command that builds the graph, to be pasted into a shell."""
         plain = GraphOptions(dataset=self.dataset)
         unread = () if self.read_by_model else MODEL_FIELDS
-        names = [name for name, one in graph_fields().items() if one.builds and name not in ("dataset", *unread)]
-        changed = {name: getattr(self, name) for name in names if getattr(self, name) != getattr(plain, name)}
-        flags = [word for name, value in changed.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+        fields = flags_of(GraphOptions, without=("dataset", *unread))
+        names = [name for name, _, flag in fields if flag.builds and getattr(self, name) != getattr(plain, name)]
+        flags = [word for name in names for word in (named_flags([name]), str(getattr(self, name)))]
         return join(["hopbench", "graph", "build", "--dataset", self.dataset, *flags])
 
     def benchmark(self, home: Home | None = None, *, need_questions: bool = True) -> Benchmark:
@@ -258,12 +211,13 @@ class GraphOptions:
         check_store(self.store, home)
         if self.extractor not in extractor_names():
             raise UnknownNameError("extractor", self.extractor, extractor_names())
-        for flag, method in (("--similar", self.similar), ("--dense", self.dense)):
+        for name, method in (("--similar", self.similar), ("--dense", self.dense)):
             if method not in (None, *METHODS):
-                raise UnknownNameError(flag, str(method), METHODS)
+                raise UnknownNameError(name, str(method), METHODS)
         if self.extractor == "spacy" or not self.triples:
             self._recogniser_name(self.extractor)  # refuses what is not installed or broken
-        self._check_neo4j_flags()
+        if self.mapping or self.neo4j_vector_index:
+            self._check_neo4j_flags()
         if self.extractor == "rules+triples" and not self.triples:
             raise InputError(
                 "--extractor rules+triples adds ready triples to the rules' graph: --triples FILE names them"
@@ -281,10 +235,15 @@ class GraphOptions:
 
         Raises InputError where it is not installed, not named or broken.
         """
-        if extractor == "llm":
-            return self._model_name()
         if extractor in NAMELESS:
             return ""
+        if extractor == "llm":
+            if self.llm is None:
+                raise InputError("--extractor llm needs a model: name one with --llm MODEL[@URL]")
+            from hopbench.retrieval.graph.extract.model import recogniser as model_recogniser
+            from hopbench.retrieval.llm import Endpoint
+
+            return model_recogniser(Endpoint.parse(self.llm, **self.asked), self.gleaning)
         if extractor == "spacy":
             from hopbench.retrieval.graph.extract.spacy_names import recogniser
 
@@ -295,20 +254,10 @@ class GraphOptions:
         extractors().get(extractor)  # refuses a broken plug-in
         return stamp(extractors().code_of(extractor))
 
-    def _model_name(self) -> str:
-        """Model and prompts of the extractor `llm`."""
-        if self.llm is None:
-            raise InputError("--extractor llm needs a model: name one with --llm MODEL[@URL]")
-        from hopbench.retrieval.graph.extract.model import recogniser
-        from hopbench.retrieval.llm import Endpoint
-        from hopbench.retrieval.llm.endpoint import asked_of
-
-        return recogniser(Endpoint.parse(self.llm, **asked_of(self.model_settings())), self.gleaning)
-
     def _check_neo4j_flags(self) -> None:
-        for flag, given in (("--mapping", self.mapping), ("--neo4j-vector-index", self.neo4j_vector_index)):
+        for name, given in (("--mapping", self.mapping), ("--neo4j-vector-index", self.neo4j_vector_index)):
             if given and self.store != "neo4j":
-                raise InputError(f"{flag} is for --store neo4j; the store is {self.store}")
+                raise InputError(f"{name} is for --store neo4j; the store is {self.store}")
         if self.dense and self.neo4j_vector_index:
             raise InputError(
                 f"--dense {self.dense} and --neo4j-vector-index are two ways to find chunks: leave one out"
@@ -351,13 +300,16 @@ class GraphOptions:
 
     def open_store(self, plan: GraphPlan, home: Home) -> GraphStore:
         """The store that holds, or will hold, the plan's graph."""
-        from hopbench.flows.settings.home import open_mapped, open_store
+        from hopbench.flows.settings.home import check_store, open_store
 
         if self.mapping is None:
             return open_store(self.store, plan.namespace, home)
-        return open_mapped(self.mapping, plan, home)
+        from hopbench.retrieval.corpus import chunk_passages
+        from hopbench.retrieval.graph.stores.graph_mapping import load_mapping
+        from hopbench.retrieval.graph.stores.mapped_store import MappedStore
+        from hopbench.retrieval.graph.stores.neo4j_connection import Connection
 
-
-def graph_fields() -> dict[str, Setting]:
-    """The settings of a graph by name, in the order of their declaration."""
-    return {one.name: one.setting for one in declared(GraphOptions)}
+        check_store("neo4j", home)
+        chunks = frozenset(chunk.id for chunk in chunk_passages(plan.passages, plan.settings.max_tokens))
+        server = Connection.resolve(os.environ, home.neo4j_env)
+        return MappedStore(server, load_mapping(self.mapping), chunks=chunks, build_key=plan.build_key)

@@ -9,16 +9,15 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hopbench.retrieval.support.errors import InputError, UnknownNameError, exhausted
 
 if TYPE_CHECKING:
-    from hopbench.retrieval.graph.construction.plan import GraphPlan
     from hopbench.retrieval.graph.stores.base import GraphStore
 
 DAYS = 7
@@ -32,32 +31,7 @@ PATTERNS = (
 )
 """Below a home. What lies there belongs to one command, which touches it all the time."""
 
-
-def remove_abandoned(root: Path) -> None:
-    """Remove what nobody has touched for `DAYS` days.
-
-    Its age decides, not whether a process of that number lives: machines of a pool share a home.
-    """
-    limit = time.time() - DAYS * 86400
-    for pattern in PATTERNS:
-        for folder in root.glob(pattern):
-            with suppress(FileNotFoundError):
-                if folder.is_dir() and _newest(folder) < limit:
-                    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _newest(folder: Path) -> float:
-    def times() -> Iterator[float]:
-        yield folder.stat().st_mtime
-        for path in folder.rglob("*"):
-            yield path.stat().st_mtime
-
-    return max(times())
-
-
 DEFAULT_HOME = ".hopbench"
-
-
 NIGHT_RECORD = "nightly.json"
 
 
@@ -66,6 +40,45 @@ class Home:
     """The folder of one installation's caches, graphs, ledger and databases; `root` is absolute."""
 
     root: Path
+    cache: Path = field(init=False, repr=False, metadata={"place": "cache"})
+    """What can be computed or downloaded again."""
+    embeddings: Path = field(init=False, repr=False, metadata={"place": "cache/embeddings"})
+    """Vectors by model, version and text."""
+    graphs: Path = field(init=False, repr=False, metadata={"place": "graphs"})
+    """Built graphs by build key."""
+    ledger: Path = field(init=False, repr=False, metadata={"place": "ledger.db"})
+    """The trial ledger (SQLite)."""
+    replies: Path = field(init=False, repr=False, metadata={"place": "cache/llm"})
+    """Language models' replies by all that decides them."""
+    calls: Path = field(init=False, repr=False, metadata={"place": "calls.db"})
+    """The ledger of calls to language models (SQLite)."""
+    judgements: Path = field(init=False, repr=False, metadata={"place": "judgements.db"})
+    """Judges' scores (SQLite)."""
+    mlflow_db: Path = field(init=False, repr=False, metadata={"place": "mlflow.db"})
+    """MLflow's default backend store (SQLite)."""
+    mlartifacts: Path = field(init=False, repr=False, metadata={"place": "mlartifacts"})
+    """Artifacts of runs in `mlflow_db`."""
+    prefect: Path = field(init=False, repr=False, metadata={"place": "prefect"})
+    """PREFECT_HOME: Prefect's database, profiles and local results."""
+    prefect_db: Path = field(init=False, repr=False, metadata={"place": "prefect/prefect.db"})
+    """Prefect's database (SQLite)."""
+    neo4j_env: Path = field(init=False, repr=False, metadata={"place": "neo4j.env"})
+    """NEO4J_URI, NEO4J_USERNAME and NEO4J_PASSWORD, for when the environment has none; written by `make neo4j`."""
+    nights: Path = field(init=False, repr=False, metadata={"place": "nightly"})
+    """Records of nights, a folder each."""
+    runs: Path = field(init=False, repr=False, metadata={"place": "runs"})
+    """Runs from Python and Prefect that were given no folder."""
+    sweeps: Path = field(init=False, repr=False, metadata={"place": "sweeps"})
+    """Sweeps from Prefect that were given no folder."""
+    logs: Path = field(init=False, repr=False, metadata={"place": "logs"})
+    """Logs of background processes."""
+    scratch: Path = field(init=False, repr=False, metadata={"place": "tmp"})
+    """TMPDIR of background processes, which leave lock files behind."""
+
+    def __post_init__(self) -> None:
+        """Set the places below `root`."""
+        for one in fields(self)[1:]:
+            object.__setattr__(self, one.name, self.root / one.metadata["place"])
 
     @classmethod
     def resolve(cls, environment: Mapping[str, str] | None = None) -> Home:
@@ -78,93 +91,8 @@ class Home:
         except OSError as error:
             raise InputError("the folder that this was started in is gone: change to another one") from error
 
-    @property
-    def cache(self) -> Path:
-        """What can be computed or downloaded again."""
-        return self.root / "cache"
-
-    @property
-    def embeddings(self) -> Path:
-        """Vectors by model, version and text."""
-        return self.cache / "embeddings"
-
-    @property
-    def graphs(self) -> Path:
-        """Built graphs by build key."""
-        return self.root / "graphs"
-
-    @property
-    def ledger(self) -> Path:
-        """The trial ledger (SQLite)."""
-        return self.root / "ledger.db"
-
-    @property
-    def replies(self) -> Path:
-        """Language models' replies by all that decides them."""
-        return self.cache / "llm"
-
-    @property
-    def calls(self) -> Path:
-        """The ledger of calls to language models (SQLite)."""
-        return self.root / "calls.db"
-
-    @property
-    def judgements(self) -> Path:
-        """Judges' scores (SQLite)."""
-        return self.root / "judgements.db"
-
-    @property
-    def mlflow_db(self) -> Path:
-        """MLflow's default backend store (SQLite)."""
-        return self.root / "mlflow.db"
-
-    @property
-    def mlartifacts(self) -> Path:
-        """Artifacts of runs in `mlflow_db`."""
-        return self.root / "mlartifacts"
-
-    @property
-    def prefect(self) -> Path:
-        """PREFECT_HOME: Prefect's database, profiles and local results."""
-        return self.root / "prefect"
-
-    @property
-    def prefect_db(self) -> Path:
-        """Prefect's database (SQLite)."""
-        return self.prefect / "prefect.db"
-
-    @property
-    def neo4j_env(self) -> Path:
-        """NEO4J_URI, NEO4J_USERNAME and NEO4J_PASSWORD, for when the environment has none; written by `make neo4j`."""
-        return self.root / "neo4j.env"
-
-    @property
-    def nights(self) -> Path:
-        """Records of nights, a folder each."""
-        return self.root / "nightly"
-
-    @property
-    def runs(self) -> Path:
-        """Runs from Python and Prefect that were given no folder."""
-        return self.root / "runs"
-
-    @property
-    def sweeps(self) -> Path:
-        """Sweeps from Prefect that were given no folder."""
-        return self.root / "sweeps"
-
-    @property
-    def logs(self) -> Path:
-        """Logs of background processes."""
-        return self.root / "logs"
-
-    @property
-    def scratch(self) -> Path:
-        """TMPDIR of background processes, which leave lock files behind."""
-        return self.root / "tmp"
-
     def prepare(self) -> Home:
-        """Create the folders, prove that each can be written, and remove what killed commands left.
+        """Create the folders, prove that each can be written, and remove what killed commands left `DAYS` days ago.
 
         Raises InputError, naming the folder and the reason, where that fails.
         """
@@ -182,7 +110,11 @@ class Home:
                     f"HOPBENCH_HOME: the folder {folder} cannot be written ({error.strerror or error}). "
                     "Free or allow it, or name another folder with HOPBENCH_HOME=DIR."
                 ) from error
-        remove_abandoned(self.root)
+        limit = time.time() - DAYS * 86400  # by age, not by whether a process lives: machines of a pool share a home
+        for place in (place for pattern in PATTERNS for place in self.root.glob(pattern)):
+            with suppress(FileNotFoundError):
+                if place.is_dir() and all(one.stat().st_mtime < limit for one in (place, *place.rglob("*"))):
+                    shutil.rmtree(place, ignore_errors=True)
         return self
 
     def environment(self, current: Mapping[str, str]) -> dict[str, str]:
@@ -254,16 +186,3 @@ def open_store(engine: str, namespace: str, home: Home) -> GraphStore:
     from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 
     return KgliteStore(home.graphs, namespace)
-
-
-def open_mapped(mapping: Path, plan: GraphPlan, home: Home) -> GraphStore:
-    """A Neo4j graph that was built elsewhere, read under the names in `mapping`."""
-    from hopbench.retrieval.corpus import chunk_passages
-    from hopbench.retrieval.graph.stores.graph_mapping import load_mapping
-    from hopbench.retrieval.graph.stores.mapped_store import MappedStore
-    from hopbench.retrieval.graph.stores.neo4j_connection import Connection
-
-    check_store("neo4j", home)
-    chunks = frozenset(chunk.id for chunk in chunk_passages(plan.passages, plan.settings.max_tokens))
-    server = Connection.resolve(os.environ, home.neo4j_env)
-    return MappedStore(server, load_mapping(mapping), chunks=chunks, build_key=plan.build_key)

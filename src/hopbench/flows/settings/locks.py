@@ -6,7 +6,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,31 +32,28 @@ def held(path: Path, dataset: str, refusal: Callable[[str], HopBenchError]) -> I
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        raise refusal(_holder_words(_read_holder(path))) from None
+        raise refusal(_holder(path) or "it is just starting or ending") from None
     try:
-        left = _read_holder(path)
+        left = _holder(path)
         own = {"pid": os.getpid(), "dataset": dataset, "started": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"}
         path.write_text(json.dumps(own), encoding="utf-8")
-        yield _holder_words(left) if left else None
+        yield left or None
     finally:
         path.unlink(missing_ok=True)
         lock.release()
 
 
-def _read_holder(path: Path) -> dict[str, Any]:
+def _holder(path: Path) -> str:
+    """The process that a lock names, in words; empty where it names none."""
     try:
         content = json.loads(path.read_text(encoding="utf-8") or "{}")
     except FileNotFoundError:  # its holder ends just now
-        return {}
+        content = {}
     except ValueError:  # its holder was killed while writing
-        return {"pid": "?", "dataset": "?", "started": "?"}
-    return content if isinstance(content, dict) else {}
-
-
-def _holder_words(holder: dict[str, Any]) -> str:
-    if not holder:
-        return "it is just starting or ending"
-    return f"process {holder.get('pid')}, {holder.get('dataset')}, since {holder.get('started')}"
+        content = {"pid": "?", "dataset": "?", "started": "?"}
+    if not content or not isinstance(content, dict):
+        return ""
+    return f"process {content.get('pid')}, {content.get('dataset')}, since {content.get('started')}"
 
 
 LOOPBACK = "127.0.0.1"
@@ -92,7 +89,10 @@ def refuse_other_run(out: Path, benchmark: Benchmark, remedy: str = FORCE) -> No
         if (out / SWEEP).is_file():
             raise InputError(f"{out} holds a sweep, whose report.html this run would replace. {remedy}")
         return
-    found = _benchmark_of(file)
+    found: dict[str, Any] = {}
+    with suppress(OSError, ValueError, TypeError, KeyError):  # damaged, or another program's
+        content = json.loads(file.read_text(encoding="utf-8"))
+        found = dict(content["benchmark"]) if content["schema"] == SCHEMA else {}
     if not found:
         raise InputError(f"{file} is not of a HopBench run ({SCHEMA}), and this run would replace it. {remedy}")
     if found.get("digest") == benchmark.digest:
@@ -120,15 +120,6 @@ def refuse_run(out: Path) -> None:
     """Raise InputError where the folder of a sweep holds a finished run, whose report it would replace."""
     if (out / RESULTS).is_file() and not (out / SWEEP).is_file():
         raise InputError(f"{out} holds a finished run, whose report.html a sweep would replace: name another --out")
-
-
-def _benchmark_of(file: Path) -> dict[str, Any]:
-    """The benchmark recorded in results.json; empty where the file is damaged or another program's."""
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        return dict(content["benchmark"]) if content["schema"] == SCHEMA else {}
-    except (OSError, ValueError, TypeError, KeyError):
-        return {}
 
 
 @contextmanager

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from hopbench.flows.settings.home import Home
+from hopbench.flows.settings.setting import MODELS, Commas, Settings, flag, named_flags
 from hopbench.retrieval.support.errors import IncompleteError, InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -21,49 +21,22 @@ if TYPE_CHECKING:
 PROFILES = ("full", "compact")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModelOptions:
-    """Reader and judge as a user named them; `budget` in US dollars."""
+class ReaderOptions(Settings):
+    """The language model of reader, strategies and extractor, and how it is called."""
 
-    llm: str | None = None
-    reasoning_effort: str | None = None
-    completion_tokens: int | None = None
-    judge: str | None = None
-    judge_on: str = "all"
-    judge_profile: str = "full"
-    judge_metrics: Sequence[str] = ()
-    repeats: int = 1
-    budget: float | None = None
-
-    def check(self, answered: bool | None = None) -> None:
-        """Raise InputError for unusable settings; `answered`: whether a reader answers (default: if one is named)."""
-        self.endpoints()
-        if self.judge_profile not in PROFILES:
-            raise UnknownNameError("judge profile", self.judge_profile, PROFILES)
-        _ = self.finalists, self.metrics
-        if self.repeats < 1:
-            raise InputError(f"--repeats {self.repeats}: a judge is called at least once")
-        if self.budget is not None and not 0 < self.budget < math.inf:
-            raise InputError(f"--budget {self.budget:g}: the budget must be above 0 dollars")
-        if self.judge is None and (self.judge_metrics or self.judge_on != "all" or self.repeats != 1):
-            raise InputError(
-                "--judge-metrics, --judge-on and --repeats need a judge: name one with --judge MODEL[@URL]"
-            )
-        if self.llm is None and self.judge is None and (asked := self.asked):
-            flags = ", ".join(f"--{name.replace('_', '-')}" for name in asked)
-            raise InputError(f"{flags}: no language model is asked: name one with --llm or --judge MODEL[@URL]")
-        if not (self.llm is not None if answered is None else answered) and (unheard := self._of_answers()):
-            raise InputError(
-                f"--judge-metrics {', '.join(unheard)}: they judge answers: name a reader with --llm MODEL[@URL]"
-            )
-
-    def _of_answers(self) -> list[str]:
-        """The metrics that a user named and that judge answers."""
-        if not self.judge_metrics:
-            return []
-        from hopbench.eval.answering.judge.sample import INPUTS
-
-        return [name for name in self.metrics if "response" in INPUTS[name]]
+    llm: str | None = flag(None, "Model of reader, strategies and extractor llm: MODEL[@URL].", group=MODELS)
+    reasoning_effort: str | None = flag(
+        None,
+        "How much the models think, where they take it: none, minimal, low, medium, high (default: theirs).",
+        group=MODELS,
+        values="efforts",
+    )
+    completion_tokens: int | None = flag(
+        None,
+        "Completion tokens of each call to a model, thinking included (default: by purpose, 256 for an answer).",
+        ge=1,
+        group=MODELS,
+    )
 
     @property
     def asked(self) -> Asked:
@@ -72,18 +45,59 @@ class ModelOptions:
 
         return asked_of(vars(self))
 
+
+class ModelOptions(ReaderOptions):
+    """Reader and judge as a user named them."""
+
+    judge: str | None = flag(None, "The judge's model, MODEL[@URL] (JUDGE_API_KEY, else OPENAI_API_KEY).", group=MODELS)
+    judge_on: str = flag(
+        "all", "all labels, or finalists[:N]: the best N by the free metrics (3).", group=MODELS, values="judge_on"
+    )
+    judge_profile: str = flag(
+        "full",
+        "full: RAGAS's own prompts; compact: short ones for local models.",
+        group=MODELS,
+        values="judge_profiles",
+    )
+    judge_metrics: Commas = flag("all", "Judged metrics; all.", group=MODELS, values="judge_metrics", commas=True)
+    repeats: int = flag(1, "How often each judgement is repeated; more than 1 shows its spread.", ge=1, group=MODELS)
+    budget: float | None = flag(
+        None, "US dollars at which to stop (exit 4); the same command resumes.", gt=0, group=MODELS
+    )
+
+    def check(self, answered: bool | None = None) -> None:
+        """Raise InputError for unusable settings; `answered`: whether a reader answers (default: if one is named)."""
+        self.endpoints()
+        if self.judge_profile not in PROFILES:
+            raise UnknownNameError("judge profile", self.judge_profile, PROFILES)
+        named = self.judged if self.judge_metrics not in ("", "all") else ()
+        if self.judge_on != "all":
+            _ = self.finalists  # refuses what is no number of labels
+        if self.judge is None and (named or self.judge_on != "all" or self.repeats != 1):
+            raise InputError(
+                "--judge-metrics, --judge-on and --repeats need a judge: name one with --judge MODEL[@URL]"
+            )
+        asked = [name for name in ("reasoning_effort", "completion_tokens") if getattr(self, name) is not None]
+        if asked and self.llm is None and self.judge is None:
+            raise InputError(
+                f"{named_flags(asked)}: no language model is asked: name one with --llm or --judge MODEL[@URL]"
+            )
+        if named and not (self.llm is not None if answered is None else answered):
+            from hopbench.eval.answering.judge.sample import INPUTS
+
+            if unheard := [name for name in named if "response" in INPUTS[name]]:
+                raise InputError(
+                    f"--judge-metrics {', '.join(unheard)}: they judge answers: name a reader with --llm MODEL[@URL]"
+                )
+
     def endpoints(self) -> dict[str, Endpoint]:
         """`llm` and `judge`, those that are named."""
         if self.llm is None and self.judge is None:
             return {}
         from hopbench.retrieval.llm import Endpoint
 
-        result = {}
-        if self.llm is not None:
-            result["llm"] = Endpoint.parse(self.llm, "llm", **self.asked)
-        if self.judge is not None:
-            result["judge"] = Endpoint.parse(self.judge, "judge", **self.asked)
-        return result
+        named: dict[Literal["llm", "judge"], str | None] = {"llm": self.llm, "judge": self.judge}
+        return {role: Endpoint.parse(name, role, **self.asked) for role, name in named.items() if name is not None}
 
     def reach(self, home: Home) -> list[str]:
         """Raise IncompleteError, naming the flag and the address, where nothing listens at a model's address.
@@ -118,15 +132,16 @@ class ModelOptions:
             raise InputError(f"--judge-on {error}") from error
 
     @property
-    def metrics(self) -> tuple[str, ...]:
+    def judged(self) -> tuple[str, ...]:
         """The judged metrics, all unless some are named."""
         from hopbench.eval.metrics import all_metrics
 
         known = tuple(all_metrics("judge"))
-        for name in self.judge_metrics:
+        named = [] if self.judge_metrics == "all" else [name.strip() for name in self.judge_metrics.split(",") if name]
+        for name in named:
             if name not in known:
                 raise UnknownNameError("judged metric", name, known)
-        return tuple(name for name in known if not self.judge_metrics or name in self.judge_metrics)
+        return tuple(name for name in known if not named or name in named)
 
     def steps(self, labels: int) -> int:
         """How many steps reading and judging add to a run of so many labels."""
@@ -192,4 +207,4 @@ def open_models(options: ModelOptions, embedder: Embedder, home: Home) -> Iterat
 
             store = stack.enter_context(JudgementStore.open(home.judgements))
             judging = open_judge(options.judge_profile, llms["judge"], embedder, store)
-        yield Models(Reading(llms.get("llm"), judging, options.metrics, options.repeats, options.finalists), ledger)
+        yield Models(Reading(llms.get("llm"), judging, options.judged, options.repeats, options.finalists), ledger)

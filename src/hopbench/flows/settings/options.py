@@ -1,25 +1,24 @@
-"""The options of a run, declared once for flags, the config file and flows' parameters."""
+"""The settings of a run, and of the workers that its trials run on."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import model_validator
 
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.models import ModelOptions
-from hopbench.flows.settings.setting import EXECUTION, MODELS, STRATEGIES, Setting
+from hopbench.flows.settings.setting import EXECUTION, STRATEGIES, Commas, Settings, flag
+from hopbench.flows.settings.values import RUNNERS
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from hopbench.eval.runs.targets import Target
     from hopbench.eval.types import BenchmarkQuestion
-    from hopbench.retrieval.external import Function
     from hopbench.retrieval.fitted import FittedOn
     from hopbench.retrieval.strategies.base import Strategy
-
-RUNNERS = ("threads", "processes", "dask")
 
 
 def runner_parts(runner: str) -> tuple[str, str]:
@@ -32,13 +31,20 @@ def runner_parts(runner: str) -> tuple[str, str]:
     return kind, address
 
 
-@dataclass(frozen=True)
-class WorkerOptions:
+class WorkerOptions(Settings):
     """The task runner and workers that trials run on (none: this process), and the questions per batch."""
 
-    runner: str = ""
-    workers: int | None = None
-    batch: int | None = None
+    runner: str = flag(
+        "",
+        "Where trials run: threads, processes, dask, dask=HOST:PORT (default: one after another).",
+        group=EXECUTION,
+        values="runners",
+    )
+    workers: int | None = flag(None, "Workers of --runner (default: the processors).", ge=1, group=EXECUTION)
+    batch: int | None = flag(None, "Questions in a batch (default: what memory allows, ≤ 1000).", ge=1, group=EXECUTION)
+    no_prefect: bool = flag(
+        False, "Run the same functions without a Prefect server.", group=EXECUTION, name="--no-prefect", form=False
+    )
 
     @property
     def processes(self) -> int:
@@ -47,11 +53,11 @@ class WorkerOptions:
 
         return 1 if self.runner else usable_processors()
 
-    def check(self, prefect: bool, llm: str | None) -> None:
+    def check_workers(self, llm: str | None) -> None:
         """Refuse a runner that is unknown, that has no Prefect to run on, or whose workers cannot call the model."""
         if self.runner:
             kind, _ = runner_parts(self.runner)
-            if not prefect:
+            if self.no_prefect:
                 raise InputError(f"--runner {self.runner} is one of Prefect's task runners: leave out --no-prefect")
             if llm is not None and kind != "threads":
                 raise InputError(
@@ -62,45 +68,92 @@ class WorkerOptions:
             raise InputError(f"--workers {self.workers}: of which runner? Add --runner {'|'.join(RUNNERS)}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunOptions(GraphOptions):
-    """A run: which strategies over which questions, and where its files go."""
+class RunOptions(GraphOptions, ModelOptions, WorkerOptions):
+    """A run: which strategies over which questions, and where its files go.
+
+    `command` is recorded as the run's origin; `functions` are retrievers of this process, by label.
+    """
 
     out: Path
-    strategies: str = "all"
-    changes: Sequence[str] = ()
-    ragas: bool = True
-    targets: Sequence[str] = ()
-    seed: int = 0
-    prefect: bool = True
-    models: ModelOptions = field(default_factory=ModelOptions)
+    strategies: Commas = flag(
+        "all",
+        "Labels: NAME, NAME:tuned, NAME[field=value]; all; all:tuned.",
+        group=STRATEGIES,
+        values="labels",
+        commas=True,
+    )
+    changes: tuple[str, ...] = flag(
+        (), "A change of a parameter, strategy.field=value.", group=STRATEGIES, values="changes", name="--set"
+    )
+    runs: tuple[str, ...] = flag(
+        (),
+        "NAME=FILE: a label whose rankings were made elsewhere: a TREC run, JSON rankings or scores, or the folder of"
+        " an earlier run.",
+        group=STRATEGIES,
+    )
+    retrievers: tuple[str, ...] = flag(
+        (),
+        "NAME=URL: a label that an HTTP endpoint ranks (docs/your-retriever.md).",
+        group=STRATEGIES,
+        name="--retriever",
+    )
+    tuned_on: tuple[str, ...] = flag(
+        (),
+        "A data set on which the changes of --set were tuned, so that scores on its questions say so; a sweep's "
+        "best.yaml names it.",
+        group=STRATEGIES,
+        values="datasets",
+    )
+    ragas: bool = flag(
+        True,
+        "RAGAS's id-based and non-LLM metrics: some 5 s to load RAGAS, then 0.7 s for each 500 questions of a label.",
+        group=STRATEGIES,
+        name="--ragas/--no-ragas",
+    )
+    metrics: tuple[str, ...] = flag(
+        (),
+        "A metric to measure beside the usual ones: recall@7, a plug-in's success@5.",
+        group=STRATEGIES,
+        values="metrics",
+        name="--metric",
+    )
+    targets: tuple[str, ...] = flag(
+        (),
+        "A limit to keep, 'METRIC>=NUMBER' or 'LABEL METRIC<=NUMBER' (>=, <=, >, <); a label that misses it ends the "
+        "command with exit code 3.",
+        group=STRATEGIES,
+        name="--target",
+    )
+    dry_run: bool = flag(False, "Estimate calls, tokens, price and time; call no model.", group=EXECUTION, form=False)
+    seed: int = flag(0, "Seed of samples and resampling.", ge=0, group=EXECUTION)
     command: str = "hopbench run"
-    runner: str = ""
-    workers: int | None = None
-    batch: int | None = None
-    tuned_on: Sequence[str] = ()
-    runs: Sequence[str] = ()
-    retrievers: Sequence[str] = ()
-    metrics: Sequence[str] = ()
-    functions: Mapping[str, Function] = field(default_factory=dict)
+    functions: Mapping[str, Any] = {}
+
+    @property
+    def models(self) -> ModelOptions:
+        """Reader and judge: settings of the run itself."""
+        return self
+
+    @property
+    def prefect(self) -> bool:
+        """Whether the run is a Prefect flow."""
+        return not self.no_prefect
 
     def labels(self) -> dict[str, Strategy]:
         """The labels of the run with their strategies: ours, then those of --runs, --retriever and `functions`."""
-        from hopbench.flows.settings.foreign import foreign_labels, of_ours
         from hopbench.retrieval.strategies.registry import resolve  # loads scipy
 
-        foreign = foreign_labels(self.runs, self.retrievers, self.functions, self.changes)
-        return {**resolve(self.strategies, of_ours(self.changes, foreign)), **foreign}
+        if not (self.runs or self.retrievers or self.functions):
+            return resolve(self.strategies, self.changes)
+        from hopbench.flows.settings.foreign import foreign_labels
+
+        foreign, changes = foreign_labels(self.runs, self.retrievers, self.functions, self.changes)
+        return {**resolve(self.strategies, changes), **foreign}
 
     @property
     def selection(self) -> tuple[str, ...]:
         """The selection: nightly runs with the same selection are compared."""
         return (self.strategies, *self.changes, *self.runs, *self.retrievers, *self.functions)
-
-    @property
-    def spread(self) -> WorkerOptions:
-        """On what its trials run."""
-        return WorkerOptions(self.runner, self.workers, self.batch)
 
     def asked_metrics(self) -> tuple[str, ...]:
         """What is measured beside the metrics that run by default: asked for by --metric, or named by a target."""
@@ -118,14 +171,16 @@ class RunOptions(GraphOptions):
 
         return [FittedOn.read(text) or fitted_on(load_benchmark(text)) for text in self.tuned_on]
 
-    def __post_init__(self) -> None:
-        """Refuse a runner that is unknown, that has no Prefect to run on, or whose workers cannot call the model."""
-        self.spread.check(self.prefect, self.models.llm)
+    @model_validator(mode="after")
+    def _workers_fit(self) -> Self:
+        if self.runner or self.workers:
+            self.check_workers(self.llm)
         if self.functions and self.runner not in ("", "threads"):
             raise InputError(
                 f"--runner {self.runner} has workers in other processes, which lack {', '.join(self.functions)}: "
                 "choose threads or no runner, or serve the function over HTTP (--retriever NAME=URL)"
             )
+        return self
 
     def checked_targets(
         self, labels: Sequence[str], questions: Sequence[BenchmarkQuestion] | None = None
@@ -133,156 +188,12 @@ class RunOptions(GraphOptions):
         """The targets for a run of these labels; refuses what is no target, and what the run will not measure."""
         from hopbench.eval.runs.targets import parse_targets, refuse_unmeasured
 
-        models = self.models
         targets = parse_targets(self.targets, labels)
-        judged = () if models.judge is None else models.metrics
-        refuse_unmeasured(targets, ragas=self.ragas, judged=judged, reader=models.llm is not None, questions=questions)
+        judged = () if self.judge is None else self.judged
+        refuse_unmeasured(targets, ragas=self.ragas, judged=judged, reader=self.llm is not None, questions=questions)
         return targets
 
     def absolute(self) -> Self:
         """The options with paths that mean the same from a worker's folder, those of foreign runs too."""
-        from hopbench.flows.settings.foreign import absolute_run
-
-        return replace(super().absolute(), runs=tuple(map(absolute_run, self.runs)))
-
-
-LISTS = ("changes", "tuned_on", "targets", "runs", "retrievers", "metrics")
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunSettings:
-    """The settings of `run` and `nightly` beside those of the graph (`GraphOptions`)."""
-
-    strategies: Annotated[
-        str,
-        Setting(
-            "Labels: NAME, NAME:tuned, NAME[field=value]; all; all:tuned.",
-            values="labels",
-            group=STRATEGIES,
-            commas=True,
-        ),
-    ] = "all"
-    changes: Annotated[
-        list[str] | None,
-        Setting("A change of a parameter, strategy.field=value.", values="changes", group=STRATEGIES, flag="--set"),
-    ] = None
-    runs: Annotated[
-        list[str] | None,
-        Setting(
-            "NAME=FILE: a label whose rankings were made elsewhere: a TREC run, JSON rankings or scores, or the "
-            "folder of an earlier run.",
-            group=STRATEGIES,
-        ),
-    ] = None
-    retrievers: Annotated[
-        list[str] | None,
-        Setting(
-            "NAME=URL: a label that an HTTP endpoint ranks (docs/your-retriever.md).",
-            group=STRATEGIES,
-            flag="--retriever",
-        ),
-    ] = None
-    tuned_on: Annotated[
-        list[str] | None,
-        Setting(
-            "A data set on which the changes of --set were tuned, so that scores on its questions say so; a "
-            "sweep's best.yaml names it.",
-            values="datasets",
-            group=STRATEGIES,
-        ),
-    ] = None
-    ragas: Annotated[
-        bool,
-        Setting(
-            "RAGAS's id-based and non-LLM metrics: some 5 s to load RAGAS, then 0.7 s for each 500 questions "
-            "of a label.",
-            group=STRATEGIES,
-            flag="--ragas/--no-ragas",
-        ),
-    ] = True
-    metrics: Annotated[
-        list[str] | None,
-        Setting(
-            "A metric to measure beside the usual ones: recall@7, a plug-in's success@5.",
-            values="metrics",
-            group=STRATEGIES,
-            flag="--metric",
-        ),
-    ] = None
-    targets: Annotated[
-        list[str] | None,
-        Setting(
-            "A limit to keep, 'METRIC>=NUMBER' or 'LABEL METRIC<=NUMBER' (>=, <=, >, <); a label that misses it "
-            "ends the command with exit code 3.",
-            group=STRATEGIES,
-            flag="--target",
-        ),
-    ] = None
-    judge: Annotated[
-        str | None, Setting("The judge's model, MODEL[@URL] (JUDGE_API_KEY, else OPENAI_API_KEY).", group=MODELS)
-    ] = None
-    judge_on: Annotated[
-        str,
-        Setting("all labels, or finalists[:N]: the best N by the free metrics (3).", values="judge_on", group=MODELS),
-    ] = "all"
-    judge_profile: Annotated[
-        str,
-        Setting(
-            "full: RAGAS's own prompts; compact: short ones for local models.", values="judge_profiles", group=MODELS
-        ),
-    ] = "full"
-    judge_metrics: Annotated[
-        str, Setting("Judged metrics; all.", values="judge_metrics", group=MODELS, commas=True)
-    ] = "all"
-    repeats: Annotated[
-        int, Setting("How often each judgement is repeated; more than 1 shows its spread.", low=1, group=MODELS)
-    ] = 1
-    budget: Annotated[
-        float | None,
-        Setting(
-            "US dollars at which to stop (exit 4); the same command resumes.",
-            above=0,
-            flag_limits=False,
-            group=MODELS,
-        ),
-    ] = None
-    dry_run: Annotated[
-        bool,
-        Setting("Estimate calls, tokens, price and time; call no model.", group=EXECUTION, page=False),
-    ] = False
-    seed: Annotated[int, Setting("Seed of samples and resampling.", low=0, group=EXECUTION)] = 0
-    no_prefect: Annotated[
-        bool, Setting("Run the same functions without a Prefect server.", group=EXECUTION, page=False)
-    ] = False
-    runner: Annotated[
-        str,
-        Setting(
-            "Where trials run: threads, processes, dask, dask=HOST:PORT (default: one after another).",
-            values="runners",
-            group=EXECUTION,
-        ),
-    ] = ""
-    workers: Annotated[
-        int | None, Setting("Workers of --runner (default: the processors).", low=1, group=EXECUTION)
-    ] = None
-    batch: Annotated[
-        int | None, Setting("Questions in a batch (default: what memory allows, ≤ 1000).", low=1, group=EXECUTION)
-    ] = None
-
-
-def run_options(given: Mapping[str, Any], out: Path, command: str) -> RunOptions:
-    """The options of a run from the values of `RunSettings` and `GraphOptions`; `command` is recorded as its origin."""
-    from hopbench.flows.settings.models import ModelOptions
-
-    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-    lists = {name: values[name] or () for name in LISTS}
-    models: dict[str, Any] = {field.name: values[field.name] for field in fields(ModelOptions)}
-    models["judge_metrics"] = metric_names(values["judge_metrics"])
-    made = {"out": out, "prefect": not values["no_prefect"], "models": ModelOptions(**models), **lists}
-    same = {field.name: values[field.name] for field in fields(RunOptions) if field.name in values}
-    return RunOptions(**same | made, command=command)
-
-
-def metric_names(text: str) -> tuple[str, ...]:
-    """The names in a comma-separated list; none for `all`."""
-    return () if text == "all" else tuple(name for part in text.split(",") if (name := part.strip()))
+        named = [text.partition("=")[::2] for text in self.runs]
+        return super().absolute().changed(runs=tuple(f"{name}={Path(place).absolute()}" for name, place in named))

@@ -64,7 +64,7 @@ def judge_check(options: GraphOptions, models: ModelOptions, samples: int, out: 
         store = stack.enter_context(JudgementStore.open(out / "judge-check.db"))
         full, compact = (open_judge(profile, llm, embedder, store) for profile in ("full", "compact"))
         full.workers = compact.workers = 1
-        agreements = check(full, compact, answered, models.metrics, seed)
+        agreements = check(full, compact, answered, models.judged, seed)
     content: dict[str, Any] = {
         "schema": SCHEMA,
         "judge": judge.name,

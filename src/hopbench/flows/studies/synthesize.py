@@ -17,19 +17,19 @@ from hopbench.flows.run.estimate import Estimate, priced
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
 from hopbench.flows.settings.models import ModelOptions, open_models
-from hopbench.retrieval.support.errors import InputError, UnknownNameError
+from hopbench.flows.studies.options import UNFINISHED, SynthesizeOptions
+from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.notice import notice
 
 if TYPE_CHECKING:
     from hopbench.eval.answering.estimate import Line
-    from hopbench.eval.synthesize.generate import Generator, Recipe
+    from hopbench.eval.synthesize.generate import Generator
     from hopbench.eval.synthesize.trust import Agreement, Floats
     from hopbench.eval.synthesize.write import Origin
     from hopbench.eval.types import Benchmark, BenchmarkQuestion, Role
     from hopbench.retrieval.index import Index
     from hopbench.retrieval.llm import LLM
 
-UNFINISHED = ".unfinished"
 EXAMPLES = 3
 ROLES: Mapping[str, Sequence[tuple[str, Role, int | None]]] = {
     "tune": [("", "tune", None)],
@@ -37,7 +37,6 @@ ROLES: Mapping[str, Sequence[tuple[str, Role, int | None]]] = {
     "halves": [("tune", "tune", 0), ("report", "report", 1)],
 }
 """Role → (folder within --out, role of its set, half of the evidence)."""
-WRITERS = ("rules", "ragas")
 SPARE = 1.5  # paths for each question that a model is to write: its filters drop some
 SCHEMA = "hopbench.synthesize-check/1"
 
@@ -68,39 +67,6 @@ class Written:
     dropped: Mapping[str, int]
     wanted: int
     examples: Sequence[str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class MakeOptions:
-    """Graph, recipe, folder and role; `by` writes the questions, with `graph.llm` a model; `budget` in US dollars."""
-
-    graph: GraphOptions
-    recipe: Recipe
-    out: Path
-    role: str = "report"
-    by: str = "rules"
-    budget: float | None = None
-
-    @property
-    def models(self) -> ModelOptions:
-        """The model, where one is named."""
-        return ModelOptions(**self.graph.model_settings(), budget=self.budget)
-
-    def check(self) -> None:
-        """Raise InputError for what cannot be made, before any work begins."""
-        if self.role not in ROLES:
-            raise UnknownNameError("role", self.role, ROLES)
-        if self.by not in WRITERS:
-            raise UnknownNameError("writer under --by", self.by, WRITERS)
-        if self.by == "ragas" and self.graph.llm is None:
-            raise InputError("--by ragas asks a language model: name one with --llm MODEL[@URL]")
-        if self.budget is not None and self.graph.llm is None:
-            raise InputError(
-                f"--budget {self.budget:g}: no language model is asked: name one with --llm, or leave it out"
-            )
-        self.models.check()
-        if self.out.exists() and (not self.out.is_dir() or any(one.name != UNFINISHED for one in self.out.iterdir())):
-            raise InputError(f"--out {self.out}: holds something already: name a folder that does not exist")
 
 
 @dataclass(frozen=True)
@@ -143,18 +109,18 @@ def _opened(
         yield benchmark, index, llm
 
 
-def synthesize(options: MakeOptions, progress: Progress) -> list[Written]:
+def synthesize(options: SynthesizeOptions, progress: Progress) -> list[Written]:
     """Make questions and write them with the corpus; builds the graph where it is missing.
 
     Raises InputError for what cannot be made, and for a corpus in which nothing links.
     """
-    options.check()
+    options.refuse_unusable()
     with _opened(options.graph, options.budget, progress) as (benchmark, index, llm):
         return synthesize_opened(options, benchmark, index, progress, llm)
 
 
 def synthesize_opened(
-    options: MakeOptions, benchmark: Benchmark, index: Index, progress: Progress, llm: LLM | None = None
+    options: SynthesizeOptions, benchmark: Benchmark, index: Index, progress: Progress, llm: LLM | None = None
 ) -> list[Written]:
     """Make questions from a corpus whose index is open; every set is made before the first is written."""
     from hopbench.eval.synthesize.generate import Generator
@@ -180,11 +146,11 @@ def synthesize_opened(
             dropped=dropped,
         )
         made.append(ToWrite(name, synthetic, origins, origin))
-    return write_sets(options.out, made, options.recipe.questions)
+    return write_sets(options.folder, made, options.recipe.questions)
 
 
 def _make_set(
-    options: MakeOptions, benchmark: Benchmark, generator: Generator, half: int | None, llm: LLM | None
+    options: SynthesizeOptions, benchmark: Benchmark, generator: Generator, half: int | None, llm: LLM | None
 ) -> tuple[Benchmark, Sequence[Mapping[str, Any]], Mapping[str, int]]:
     """The questions with their provenance, and what was left out."""
     from hopbench.eval.synthesize.write import benchmark_of, provenance, synthetic_name
@@ -237,19 +203,10 @@ def write_sets(out: Path, sets: Sequence[ToWrite], wanted: int) -> list[Written]
     return written
 
 
-def check(
-    graph: GraphOptions,
-    recipe: Recipe,
-    seeds: int,
-    strategies: str,
-    progress: Progress,
-    *,
-    out: Path | None = None,
-    budget: float | None = None,
-) -> CheckOutcome:
+def check(options: SynthesizeOptions, progress: Progress) -> CheckOutcome:
     """Make `seeds` synthetic sets from a labelled set's corpus and compare what they say of the labels.
 
-    `out` gets the result as JSON; `budget` in US dollars is for a model that reads the graph. InputError without gold.
+    Raises InputError for a set without gold.
     """
     from hopbench.eval.files import refuse_unwritable, write_atomically
     from hopbench.eval.synthesize.generate import Generator
@@ -257,44 +214,44 @@ def check(
     from hopbench.eval.synthesize.write import benchmark_of
     from hopbench.retrieval.strategies.registry import resolve
 
-    if out is not None:
-        refuse_unwritable(out)
-    labels = resolve(strategies)
-    with _opened(graph, budget, progress) as (benchmark, index, _):
+    if options.out is not None:
+        refuse_unwritable(options.out)
+    labels = resolve(options.strategies)
+    with _opened(options.graph, options.budget, progress) as (benchmark, index, _):
         asked = [question for question in benchmark.questions if question.gold]
         if not asked:
             raise InputError(
-                f"--check {graph.dataset}: no question has gold passages, so there is nothing to compare "
+                f"--check {options.graph.dataset}: no question has gold passages, so there is nothing to compare "
                 "synthetic questions with: name a labelled set (hopbench check-data shows what a set has)"
             )
-        progress.expect((seeds + 1) * len(labels))
+        progress.expect((options.seeds + 1) * len(labels))
 
         def values(questions: Sequence[BenchmarkQuestion], of: str) -> dict[str, Floats]:
             return measured(index, questions, labels, lambda label: progress.begin(f"{label} on {of} questions"))
 
         generator = Generator(index)
-        recipes = [replace(recipe, seed=recipe.seed + number) for number in range(seeds)]
+        recipes = [replace(options.recipe, seed=options.seed + number) for number in range(options.seeds)]
         made = [benchmark_of(benchmark, generator.evidence, generator.make(one).questions) for one in recipes]
         real = values(asked, "real")
         synthetic = [values(one.questions, "synthetic") for one in made]
     means = {
-        label: (float(real[label].mean()), float(sum(each[label].mean() for each in synthetic) / seeds))
+        label: (float(real[label].mean()), float(sum(each[label].mean() for each in synthetic) / options.seeds))
         for label in labels
     }
     agreements, passages = [agreement(real, each) for each in synthetic], len(benchmark.passages)
     outcome = CheckOutcome(benchmark.name, benchmark.digest, passages, index.embedder.name, agreements, means)
-    if out is not None:
+    if options.out is not None:
         content = {"schema": SCHEMA, **asdict(outcome)}
-        write_atomically(out, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+        write_atomically(options.out, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
     return outcome
 
 
-def estimate(options: MakeOptions) -> Estimate:
+def estimate(options: SynthesizeOptions) -> Estimate:
     """Estimate the calls of the model. Raises InputError where none is named."""
     from hopbench.eval.answering.estimate import extraction_line
     from hopbench.retrieval.text.model_tokens import count_tokens
 
-    options.check()
+    options.refuse_unusable()
     if options.graph.llm is None:
         raise InputError("--dry-run estimates what a language model costs: name one with --llm MODEL[@URL]")
     home = Home.resolve()
@@ -309,7 +266,7 @@ def estimate(options: MakeOptions) -> Estimate:
     return priced(lines, options.models, home)
 
 
-def _written_lines(options: MakeOptions, questions: int, passage: float) -> list[Line]:
+def _written_lines(options: SynthesizeOptions, questions: int, passage: float) -> list[Line]:
     """The calls that write questions, and those of the filters; `passage` is the mean length in tokens."""
     from hopbench.eval.answering.estimate import Line
     from hopbench.eval.synthesize.models import ANSWER, CALLS_PER_CHUNK, CALLS_PER_QUESTION, WRITE

@@ -16,7 +16,7 @@ from hopbench.eval.types import hashes_of
 from hopbench.flows.orchestration.steps import Progress, Steps, plain_steps
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import Home
-from hopbench.flows.studies.train_options import TrainOptions
+from hopbench.flows.studies.options import TrainOptions
 from hopbench.retrieval.support.errors import HopBenchError, InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _warnings(options: TrainOptions, benchmarks: Sequence[Benchmark], held: Sequ
 def _graphs(dataset: str, triples: Path | None) -> list[GraphOptions]:
     """Return the rules' graph of a data set, and the one with triples too."""
     rules = GraphOptions(dataset=dataset)
-    return [rules, replace(rules, extractor="rules+triples", triples=triples)] if triples else [rules]
+    return [rules, rules.changed(extractor="rules+triples", triples=triples)] if triples else [rules]
 
 
 def _examples(
@@ -133,14 +133,14 @@ def _examples(
     from hopbench.retrieval.index import Index
     from hopbench.retrieval.strategies.hoprank import HopRank
 
-    options = replace(graph, embedder=embedders[0])
+    options = graph.changed(embedder=embedders[0])
     plan = options.graph_plan(benchmark, home)
     first = open_index(options, plan, home)
     built_graph(plan, first, home, plain_steps)
     result = list(training_examples(benchmark, first, HopRank()))
     for embedder in embedders[1:]:
         progress.begin(f"{benchmark.name} with {embedder}")
-        other = replace(options, embedder=embedder).open_embedder(home)
+        other = options.changed(embedder=embedder).open_embedder(home)
         result += training_examples(benchmark, Index.build(first.chunks, first.store, other), HopRank())
     return result
 

@@ -103,7 +103,7 @@ def sweep(
     from hopbench.eval.sweep.search import expected_trials
     from hopbench.flows.settings.locks import refuse_run
 
-    spread.check(prefect, plan.content.llm)
+    spread.changed(no_prefect=not prefect).check_workers(plan.content.llm)
     home = Home.resolve()
     home.apply_environment()
     benchmarks = load_benchmarks(plan, home)

@@ -59,7 +59,7 @@ def model_options(content: SweepFile) -> ModelOptions:
         judge=content.judge,
         judge_on=content.judge_on if content.judge else "all",
         judge_profile=content.judge_profile,
-        judge_metrics=tuple(content.judge_metrics),
+        judge_metrics=",".join(content.judge_metrics) or "all",
         repeats=content.judge_repeats,
         budget=content.budget,
     )
@@ -138,7 +138,7 @@ def graph_options(plan: SweepPlan, dataset: str, build: Build) -> GraphOptions:
     """The options of the graph that a configuration is tried on; fields of the same name are the sweep file's."""
     content = plan.content
     asked = content.asked if content.llm else {}
-    return replace(_data_options(plan, dataset), llm=content.llm, **asked, **asdict(build))
+    return _data_options(plan, dataset).changed(llm=content.llm, **asked, **asdict(build))
 
 
 def _data_options(plan: SweepPlan, dataset: str) -> GraphOptions:

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from hopbench.retrieval.plugins.registry import EXTRACTORS, offered_names
 from hopbench.retrieval.support.errors import ParameterError
-from hopbench.retrieval.text import Language, detect, sampled
 from hopbench.retrieval.types import MAX_TOKENS, Passage, Triple
 
 if TYPE_CHECKING:
     from hopbench.retrieval.embedding.base import Embedder
     from hopbench.retrieval.graph.extract.model import TripleReader
+    from hopbench.retrieval.text import Language
 
 _BUILD = "hopbench.retrieval.graph.construction.extraction"
 BUILT_IN: Mapping[str, str] = {
@@ -96,6 +96,8 @@ class BuildSettings:
         if self.similar not in METHODS:
             raise ParameterError(f"similar {self.similar!r} is unknown; known: {', '.join(METHODS)}")
         if self.language:
+            from hopbench.retrieval.text import Language
+
             Language(self.language)
         for name, number in build_numbers().items():
             if not number.low <= (value := getattr(self, name)) <= number.high:  # false for NaN, too
@@ -144,6 +146,8 @@ class GraphPlan:
     @cached_property
     def language(self) -> Language:
         """The language in the settings, else the one most passages are in."""
+        from hopbench.retrieval.text import Language
+
         code = self.settings.language
         return Language(code) if code else passages_language(self.passages)
 
@@ -170,6 +174,8 @@ class GraphPlan:
 
 def passages_language(passages: Sequence[Passage]) -> Language:
     """Detect the language of most passages, independent of their order."""
+    from hopbench.retrieval.text import detect
+
     return detect(f"{one.title}. {one.text}" for one in _sample(passages))
 
 
@@ -185,6 +191,7 @@ def corpus_digest(passages: Sequence[Passage]) -> str:
 
 def _sample(passages: Sequence[Passage]) -> list[Passage]:
     from hopbench.retrieval.corpus import MappedPassages
+    from hopbench.retrieval.text import sampled  # with regex, which takes as long to load as all flags
 
     if isinstance(passages, MappedPassages):
         return passages.many(passages.order[sampled(len(passages))])
