@@ -91,7 +91,7 @@ def _write(exported: Exported, folder: Path) -> None:
     index = retriever.index
     recorder = RecordingEmbedder(index.embedder)
     store = KgliteStore(folder / GRAPH, index.store.namespace)
-    copied = copy_graph(index.store, store, recorder)
+    copied, _ = copy_graph(index.store, store, recorder)
     again = Retriever(Index.build(index.chunks, store, recorder), retriever.strategy, retriever.label)
     again.batch(exported.sample)
     asked = set(exported.sample)

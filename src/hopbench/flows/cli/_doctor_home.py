@@ -181,10 +181,10 @@ def _searches(home: Home) -> Iterator[Finding]:
 
 
 def _stages(home: Home) -> Iterator[Finding]:
-    from hopbench.retrieval.graph.construction.staging import Stage
+    from hopbench.retrieval.graph.construction.staging import intact
 
     for stage in sorted((home.root / "staging").glob("*/*")):
-        if stage.is_dir() and not stage.name.endswith(".partial") and not Stage(stage).intact():
+        if stage.is_dir() and not stage.name.endswith(".partial") and not intact(stage):
             yield "staging", f"{stage}: a stage of a graph does not read", partial(shutil.rmtree, stage)
 
 

@@ -186,11 +186,11 @@ def copy_command(source: From, target: To, config: Config = None, **flags: Any) 
 
     stores = [open_store(engine, plan.namespace, home) for engine in (source, target)]
     try:
-        copied = copy_graph(stores[0], stores[1], plan.embedder)
+        copied, fresh = copy_graph(stores[0], stores[1], plan.embedder)
     finally:
         for store in stores:
             store.close()
-    done = f"copied to {target} and verified" if copied.fresh else f"stood in {target} already, verified"
+    done = f"copied to {target} and verified" if fresh else f"stood in {target} already, verified"
     typer.echo(f"graph {plan.namespace} {done}: fingerprint {copied.fingerprint}")
     typer.echo(f"nodes {dict(copied.nodes)}\nedges {dict(copied.edges)}")
 

@@ -119,9 +119,9 @@ def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:
         return known
     if isinstance(store, ArrayStore):
         store.check(content=True)  # edges stand there thrice, of which a fingerprint reads one
-    from hopbench.retrieval.graph.stores.contents import StoredTables, content
+    from hopbench.retrieval.graph.stores.contents import content, stored_tables
 
-    held = asdict(content(StoredTables(store)))
+    held = asdict(content(stored_tables(store)))
     if stamp is not None:
         if note.is_dir():
             notice(f"{note} is a folder where a note belongs: move it away, until then the graph is read at every run")

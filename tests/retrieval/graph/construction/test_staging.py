@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.construction import similarity
 from hopbench.retrieval.graph.construction.plan import APPROXIMATE, EXACT, BuildSettings
-from hopbench.retrieval.graph.construction.similarity import SEARCH, Nearest, nearest, similar_stages
+from hopbench.retrieval.graph.construction.similarity import SEARCH, nearest, similar_stages
 from hopbench.retrieval.graph.construction.staging import Rounds, Search, Staging, Work
 from hopbench.retrieval.graph.schema import SIMILAR_TO
 from hopbench.retrieval.search import candidates as neighbours
-from hopbench.retrieval.search.candidates import Candidates
+from hopbench.retrieval.search.candidates import Candidates, Pairs
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk
 
@@ -58,9 +58,10 @@ def killed_after(works_done: int, search: Search) -> tuple[Search, list[int]]:
     return counted, begun
 
 
-def same(one: Nearest, other: Nearest) -> bool:
-    pairs = zip(one.pairs, other.pairs, strict=True)
-    return one.search == other.search and all(np.array_equal(ours, theirs) for ours, theirs in pairs)
+def same(one: tuple[Pairs, Mapping[str, Any]], other: tuple[Pairs, Mapping[str, Any]]) -> bool:
+    return one[1] == other[1] and all(
+        np.array_equal(ours, theirs) for ours, theirs in zip(one[0], other[0], strict=True)
+    )
 
 
 @METHODS

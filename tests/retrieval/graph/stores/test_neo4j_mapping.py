@@ -279,7 +279,7 @@ CALL (id) {
 }
 RETURN id, target, weight
 """ == mapping.rewrite(cypher.ENTITY_CHUNKS)
-    assert f"[r:`{ABSENT}`]" in mapping.rewrite(cypher.export_edges(SIMILAR_TO))
+    assert f"[r:`{ABSENT}`]" in mapping.rewrite(cypher.EXPORTS[SIMILAR_TO])
     assert "`weight` * 0.1" in mapping.rewrite(cypher.EXPANSION_HOP)
 
 
@@ -317,7 +317,7 @@ def test_edges_of_one_name_are_told_apart_by_their_ends(tmp_path: Path) -> None:
 
 def test_a_mapping_of_nothing_changes_no_meaning() -> None:
     assert "MATCH (n:`Entity`) WHERE $namespace = $namespace\nRETURN n.`id` AS `id`" in GraphMapping().rewrite(
-        cypher.export_nodes(ENTITY)
+        cypher.EXPORTS[ENTITY]
     )
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _BUILD = "hopbench.retrieval.graph.construction.extraction"
 BUILT_IN: Mapping[str, str] = {
     "rules": f"{_BUILD}:by_rules",
-    "spacy": f"{_BUILD}:by_spacy",
+    "spacy": f"{_BUILD}:by_rules",
     "triples": f"{_BUILD}:from_triples",
     "rules+triples": f"{_BUILD}:by_rules_and_triples",
     "llm": f"{_BUILD}:by_model",

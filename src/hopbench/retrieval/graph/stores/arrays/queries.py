@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,40 +12,36 @@ from hopbench.retrieval.graph.schema import (
     CHUNK,
     CONTAINS,
     DOCUMENT,
-    EDGE_COLUMNS,
-    EDGE_ENDS,
+    EDGE_TYPES,
     ENTITY,
-    MENTIONED_IN,
     NODE_COLUMNS,
     RELATED_TO,
-    SIMILAR_TO,
+    WEIGHT_OF,
 )
-from hopbench.retrieval.graph.stores.arrays import activation, hops
+from hopbench.retrieval.graph.stores.arrays import hops
 from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph, Ints, Lists
 from hopbench.retrieval.graph.stores.base import Record
 
 PART_ROWS = 100_000
-Columns = dict[str, list[Any]]
 
 
 def adjacency(graph: ArrayGraph) -> Iterator[Record]:
     """`cypher.ADJACENCY`."""
-    for kind in (MENTIONED_IN, RELATED_TO, SIMILAR_TO):
+    for kind in sorted(WEIGHT_OF):
         edges = graph.edges[kind]
         if len(edges):
-            yield {"kind": kind, **_ends(graph, kind, slice(None)), "weight": edges.weights.tolist()}
+            yield {"kind": kind, **_ends(graph, kind, np.arange(len(edges))), "weight": edges.weights.tolist()}
 
 
 def names(graph: ArrayGraph) -> Iterator[Record]:
     """`cypher.NAMES`."""
-    entities = graph.nodes[ENTITY]
+    entities, contained = graph.nodes[ENTITY], graph.edges[CONTAINS]
     if len(entities):
         every = np.arange(len(entities))
         columns = {name: entities.columns[name].many(every) for name in ("id", "name", "type", "aliases")}
         yield {"kind": ENTITY, **columns}
-    contained = graph.edges[CONTAINS]
     if len(contained):
-        titles = graph.nodes[DOCUMENT].columns["title"].many(np.asarray(contained.source, np.int64))
+        titles = graph.nodes[DOCUMENT].columns["title"].many(contained.source.astype(np.int64))
         yield {"kind": DOCUMENT, "id": graph.ids(CHUNK, contained.target), "name": titles, "type": [], "aliases": []}
 
 
@@ -54,14 +49,10 @@ def relations(graph: ArrayGraph, *, usual: Sequence[str]) -> Iterator[Record]:
     """`cypher.RELATIONS`."""
     edges = graph.edges[RELATED_TO]
     types = edges.columns["types"]
-    own = types.with_others(usual) if isinstance(types, Lists) else np.zeros(0, np.int64)
-    if len(own):
-        yield {
-            "kind": RELATED_TO,
-            **_ends(graph, RELATED_TO, own),
-            "types": edges.columns["types"].many(own),
-            "weight": edges.weights[own].tolist(),
-        }
+    rows = types.with_others(usual) if isinstance(types, Lists) else np.zeros(0, np.int64)
+    if len(rows):
+        worded = {"types": types.many(rows), "weight": edges.weights[rows].tolist()}
+        yield {"kind": RELATED_TO, **_ends(graph, RELATED_TO, rows), **worded}
 
 
 def descriptions(graph: ArrayGraph) -> Iterator[Record]:
@@ -73,40 +64,22 @@ def descriptions(graph: ArrayGraph) -> Iterator[Record]:
         yield {"kind": ENTITY, "source": graph.ids(ENTITY, every), "target": [], "types": [], "description": texts}
     if len(edges):
         every = np.arange(len(edges))
-        yield {
-            "kind": RELATED_TO,
-            **_ends(graph, RELATED_TO, slice(None)),
-            "types": edges.columns["types"].many(every),
-            "description": [text or "" for text in edges.columns["description"].many(every)],
-        }
+        texts = [text or "" for text in edges.columns["description"].many(every)]
+        worded = {"types": edges.columns["types"].many(every), "description": texts}
+        yield {"kind": RELATED_TO, **_ends(graph, RELATED_TO, every), **worded}
 
 
-def table_parts(graph: ArrayGraph, name: str) -> Iterator[Columns]:
-    """The table of a label or edge type in parts, each by columns."""
-    if name in NODE_COLUMNS:
-        nodes = graph.nodes[name]
-        for rows in _parts(len(nodes)):
-            yield {column: nodes.columns[column].many(rows) for column in NODE_COLUMNS[name]}
-        return
-    edges = graph.edges[name]
-    for rows in _parts(len(edges)):
-        yield {**_ends(graph, name, rows), **{own: edges.columns[own].many(rows) for own in EDGE_COLUMNS[name][2:]}}
+def table_parts(graph: ArrayGraph, name: str) -> Iterator[dict[str, list[Any]]]:
+    """The table of a label or edge type in parts, an empty one if it has no rows, each by columns."""
+    table = graph.nodes[name] if name in NODE_COLUMNS else graph.edges[name]
+    for begin in range(0, max(len(table), 1), PART_ROWS):
+        rows = np.arange(begin, min(begin + PART_ROWS, len(table)))
+        ends = _ends(graph, name, rows) if name in EDGE_TYPES else {}
+        yield {**ends, **{own: column.many(rows) for own, column in table.columns.items()}}
 
 
-def record_parts(graph: ArrayGraph, name: str) -> Iterator[list[Record]]:
-    """`cypher.export_nodes` and `cypher.export_edges`, in parts."""
-    for columns in table_parts(graph, name):
-        yield [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def _parts(count: int) -> Iterator[Ints]:
-    """The numbers of rows in parts; an empty part where there are none."""
-    for begin in range(0, max(count, 1), PART_ROWS):
-        yield np.arange(begin, min(begin + PART_ROWS, count))
-
-
-def _ends(graph: ArrayGraph, kind: str, rows: Ints | slice) -> dict[str, list[Any]]:
-    edges, (source, target) = graph.edges[kind], EDGE_ENDS[kind]
+def _ends(graph: ArrayGraph, kind: str, rows: Ints) -> dict[str, list[Any]]:
+    edges, (source, target, *_) = graph.edges[kind], EDGE_TYPES[kind]
     return {"source": graph.ids(source, edges.source[rows]), "target": graph.ids(target, edges.target[rows])}
 
 
@@ -120,14 +93,12 @@ QUERIES: Mapping[str, Callable[..., Iterator[Record]]] = {
     cypher.STRONGEST_RELATIONS: hops.strongest_relations,
     cypher.STATED: hops.stated,
     cypher.ENTITY_SEARCH: hops.entity_search,
-    cypher.ACTIVATION_HOP: activation.activation_hop,
-    cypher.ACTIVATION_EDGES: activation.activation_edges,
+    cypher.ACTIVATION_HOP: hops.activation_hop,
+    cypher.ACTIVATION_EDGES: hops.activation_edges,
     cypher.ADJACENCY: adjacency,
     cypher.NAMES: names,
     cypher.RELATIONS: relations,
     cypher.DESCRIPTIONS: descriptions,
 }
-EXPORTS: Mapping[str, Callable[[ArrayGraph], Iterator[list[Record]]]] = {
-    **{cypher.export_nodes(label): partial(record_parts, name=label) for label in NODE_COLUMNS},
-    **{cypher.export_edges(kind): partial(record_parts, name=kind) for kind in EDGE_COLUMNS},
-}
+TABLES: Mapping[str, str] = {query: name for name, query in cypher.EXPORTS.items()}
+"""The queries for a whole table → the label or edge type."""
