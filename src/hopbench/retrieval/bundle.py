@@ -106,7 +106,7 @@ def _write(exported: Exported, folder: Path) -> None:
         "embedder": {"spec": exported.embedder, "name": index.embedder.name},
         "max_tokens": exported.max_tokens,
         "dataset": exported.dataset,
-        "graph": {"namespace": store.namespace, "fingerprint": copied.fingerprint},
+        "graph": {"namespace": store.namespace, "fingerprint": copied["fingerprint"]},
         "passages": len(exported.passages),
         "files": {name: file_sum(folder / name) for name in _files(folder)},
     }

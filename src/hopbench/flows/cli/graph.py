@@ -191,8 +191,8 @@ def copy_command(source: From, target: To, config: Config = None, **flags: Any) 
         for store in stores:
             store.close()
     done = f"copied to {target} and verified" if fresh else f"stood in {target} already, verified"
-    typer.echo(f"graph {plan.namespace} {done}: fingerprint {copied.fingerprint}")
-    typer.echo(f"nodes {dict(copied.nodes)}\nedges {dict(copied.edges)}")
+    typer.echo(f"graph {plan.namespace} {done}: fingerprint {copied['fingerprint']}")
+    typer.echo(f"nodes {copied['nodes']}\nedges {copied['edges']}")
 
 
 @app.command("list")

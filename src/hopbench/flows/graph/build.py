@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -121,7 +120,7 @@ def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:
         store.check(content=True)  # edges stand there thrice, of which a fingerprint reads one
     from hopbench.retrieval.graph.stores.contents import content, stored_tables
 
-    held = asdict(content(stored_tables(store)))
+    held = content(stored_tables(store))
     if stamp is not None:
         if note.is_dir():
             notice(f"{note} is a folder where a note belongs: move it away, until then the graph is read at every run")
