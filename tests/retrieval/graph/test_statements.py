@@ -16,7 +16,7 @@ from hopbench.retrieval.context import context_blocks
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RELATED_TO, RULE_RELATIONS, GraphTables, Statement, encoded, statements_of
 from hopbench.retrieval.graph.stores.contents import copy_graph, export, fingerprint
-from hopbench.retrieval.graph.stores.graph_mapping import GraphMapping, Property
+from hopbench.retrieval.graph.stores.graph_mapping import GraphMapping
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.graph.stores.mapped_store import MappedStore
 from hopbench.retrieval.graph.stores.neo4j_connection import Connection
@@ -234,7 +234,7 @@ def test_a_mapped_graph_s_relation_may_have_its_type_as_one_text(tmp_path: Path,
     space = f"test-{secrets.token_hex(6)}"
     writer = Neo4jStore(neo4j_connection, space)
     index = foreign(tmp_path)
-    relation = {"strength": Property("weight", 0.1), "types": Property("relation")}
+    relation = {"strength": ("weight", 0.1), "types": ("relation", 1.0)}
     mapping = GraphMapping({}, {"RELATED_TO": "RELATES_TO"}, {"RELATED_TO": relation}, "space", space)
     theirs = MappedStore(neo4j_connection, mapping, chunks=frozenset({"c2"}))
     try:

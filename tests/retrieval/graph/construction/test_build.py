@@ -160,7 +160,11 @@ def test_a_graph_in_many_parts_is_the_same_graph(tmp_path: Path, monkeypatch: py
         record["edges"],
     )
     held = content(stored_tables(store))
-    assert (record["fingerprint"], record["nodes"], record["edges"]) == (held.fingerprint, held.nodes, held.edges)
+    assert (record["fingerprint"], record["nodes"], record["edges"]) == (
+        held["fingerprint"],
+        held["nodes"],
+        held["edges"],
+    )
     assert whole["fingerprint"] == fingerprint(export(store))
 
 

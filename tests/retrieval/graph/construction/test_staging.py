@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from hopbench.retrieval.graph.construction import similarity
 from hopbench.retrieval.graph.construction.plan import APPROXIMATE, EXACT, BuildSettings
 from hopbench.retrieval.graph.construction.similarity import SEARCH, nearest, similar_stages
-from hopbench.retrieval.graph.construction.staging import Rounds, Search, Staging, Work
+from hopbench.retrieval.graph.construction.staging import Search, Staging, Work
 from hopbench.retrieval.graph.schema import SIMILAR_TO
 from hopbench.retrieval.search import candidates as neighbours
 from hopbench.retrieval.search.candidates import Candidates, Pairs
@@ -68,7 +69,7 @@ def same(one: tuple[Pairs, Mapping[str, Any]], other: tuple[Pairs, Mapping[str, 
 def test_a_killed_search_goes_on_after_its_last_round(tmp_path: Path, method: str) -> None:
     vectors, limits = drawn(), {"top_k": 4, "floor": 0.2}
     whole = nearest(vectors, method, **limits)
-    rounds = Rounds(Staging(tmp_path), "rounds", seconds=0.0)  # a work each
+    rounds = partial(Staging(tmp_path).search, "rounds", seconds=0.0)  # a work each
     first, begun = killed_after(12, rounds)
     with pytest.raises(KeyboardInterrupt):
         nearest(vectors, method, **limits, search=first)
@@ -84,7 +85,7 @@ def test_a_killed_search_goes_on_after_its_last_round(tmp_path: Path, method: st
 @METHODS
 def test_a_damaged_round_is_done_again(tmp_path: Path, method: str, capsys: pytest.CaptureFixture[str]) -> None:
     vectors, limits = drawn(), {"top_k": 4, "floor": 0.2}
-    rounds = Rounds(Staging(tmp_path), "rounds", seconds=0.0)
+    rounds = partial(Staging(tmp_path).search, "rounds", seconds=0.0)
     with pytest.raises(KeyboardInterrupt):
         nearest(vectors, method, **limits, search=killed_after(12, rounds)[0])
     (file,) = (tmp_path / "rounds").glob("candidates-*.parquet")
@@ -96,7 +97,7 @@ def test_a_damaged_round_is_done_again(tmp_path: Path, method: str, capsys: pyte
 
 def test_rounds_of_another_division_are_not_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     vectors, limits = drawn(), {"top_k": 4, "floor": 0.2}
-    rounds = Rounds(Staging(tmp_path), "rounds", seconds=0.0)
+    rounds = partial(Staging(tmp_path).search, "rounds", seconds=0.0)
     with pytest.raises(KeyboardInterrupt):
         nearest(vectors, EXACT, **limits, search=killed_after(12, rounds)[0])
     monkeypatch.setattr(similarity, "TILE_ROWS", 100)  # as another version may divide the chunks

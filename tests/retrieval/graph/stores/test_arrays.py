@@ -23,8 +23,7 @@ from hopbench.retrieval.embedding.factory import get_embedder
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.construction.builder import build_graph
 from hopbench.retrieval.graph.schema import CHUNK, MENTIONED_IN, RELATED_TO, SIMILAR_TO, GraphTables
-from hopbench.retrieval.graph.stores.arrays.queries import QUERIES, TABLES
-from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
+from hopbench.retrieval.graph.stores.arrays.store import QUERIES, TABLES, ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore, Record
 from hopbench.retrieval.graph.stores.contents import export, fingerprint, stored_tables
 from hopbench.retrieval.index import Batch, Index

@@ -24,7 +24,7 @@ from hopbench.retrieval.graph.schema import (
     GraphTables,
 )
 from hopbench.retrieval.graph.stores.contents import export, fingerprint
-from hopbench.retrieval.graph.stores.graph_mapping import ABSENT, GraphMapping, Property, load_mapping
+from hopbench.retrieval.graph.stores.graph_mapping import ABSENT, GraphMapping, load_mapping
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.graph.stores.mapped_store import MappedStore
 from hopbench.retrieval.graph.stores.neo4j_connection import Connection
@@ -288,7 +288,7 @@ def test_an_edge_of_several_types_and_a_node_of_any_label_are_told_apart() -> No
     mapping = GraphMapping(
         {"Entity": "base"},
         {"RELATED_TO": "RELATES"},
-        {"RELATED_TO": {"strength": Property("weight")}, "Entity": {"id": Property("key")}},
+        {"RELATED_TO": {"strength": ("weight", 1.0)}, "Entity": {"id": ("key", 1.0)}},
     )
 
     assert (

@@ -117,15 +117,15 @@ def _build(plan: GraphPlan, store: GraphStore, staging: Staging, steps: Steps) -
         lambda name: _chunk_parts(name, chunks) if name in (DOCUMENT, CHUNK, CONTAINS) else staged.parts(name),
         partial(_vector_parts, chunks, vectors, staged, plan.embedder),
     )
-    result = content(tables)
+    held = content(tables)
     (search,) = staged.parts(SEARCH)
     record: BuildRecord = {
         "build_key": plan.build_key,
         "dataset": plan.name,
         "built": datetime.now(UTC).isoformat(timespec="seconds"),
-        "fingerprint": result.fingerprint,
-        "nodes": result.nodes,
-        "edges": result.edges,
+        "fingerprint": held["fingerprint"],
+        "nodes": held["nodes"],
+        "edges": held["edges"],
         "settings": asdict(plan.settings) | {"language": plan.language.code},
         "embedder": plan.embedder.name,
         "build_seconds": round(time.perf_counter() - started, 3),

@@ -18,7 +18,7 @@ import pandas as pd
 
 from hopbench.retrieval.graph.construction.plan import BUILT_IN, GraphPlan
 from hopbench.retrieval.graph.construction.staging import Part, Stage, Staging
-from hopbench.retrieval.graph.extract.model import resolve_names
+from hopbench.retrieval.graph.extract.model import aliases_of, renamed, resolve_names
 from hopbench.retrieval.graph.extract.names import alias_table
 from hopbench.retrieval.graph.extract.rules import (
     CHUNKS_PER_BLOCK,
@@ -169,14 +169,14 @@ def by_model(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Iterab
     """The tables of triples read by a language model; raises IncompleteError if it read too few passages."""
     if plan.reader is None:
         raise InputError("extractor 'llm' needs a model to build with: --llm MODEL[@URL]")
-    reading = plan.reader.read(chunks)
-    resolution = resolve_names(reading.triples, plan.embedder, plan.reader.llm)
-    gaps = [*sorted(reading.unread.items()), *sorted(resolution.undecided.items())]
+    triples, unread = plan.reader.read(chunks)
+    canonical, undecided = resolve_names(triples, plan.embedder, plan.reader.llm)
+    gaps = [*sorted(unread.items()), *sorted(undecided.items())]
     transient = [gap for gap in gaps if gap[1].partition(":")[0] not in LASTING]
-    if transient or len(reading.unread) > MAX_UNREAD * len(chunks):
+    if transient or len(unread) > MAX_UNREAD * len(chunks):
         raise IncompleteError(
-            f"{plan.reader.llm.endpoint.name} did not read {len(reading.unread)} of {len(chunks)} passages; the first "
+            f"{plan.reader.llm.endpoint.name} did not read {len(unread)} of {len(chunks)} passages; the first "
             f"gap: {': '.join((transient or gaps)[0])}. Replies so far are cached: the same command requests the rest"
         )
-    tables = triple_tables(chunks, resolution.apply(reading.triples), tagger, resolution.aliases())
+    tables = triple_tables(chunks, renamed(triples, canonical), tagger, aliases_of(canonical))
     return [*tables.items(), (GAPS, pd.DataFrame(gaps, columns=["what", "reason"], dtype=str))]

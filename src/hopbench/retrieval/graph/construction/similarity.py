@@ -9,7 +9,7 @@ rows. A row probes the cells nearest to it; a pair is found if either end probes
 All rows that probe a cell are multiplied with it at once, which is faster than an index that answers row by row
 (docs/scale.md compares them). The number of probes is chosen by the recall it gives on a sample.
 
-A killed build resumes with the candidates of its last saved round (`staging.Rounds`) and the last stage of tags.
+A killed build resumes with the candidates of its last saved round (`Staging.search`) and the last stage of tags.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.construction.plan import APPROXIMATE, EXACT, BuildSettings
-from hopbench.retrieval.graph.construction.staging import Part, Rounds, Search, Stage, Staging, at_once
+from hopbench.retrieval.graph.construction.staging import Part, Search, Stage, Staging, at_once
 from hopbench.retrieval.graph.schema import EDGE_COLUMNS, SIMILAR_TO
 from hopbench.retrieval.search.candidates import Candidates, Indices, Pairs, blocks, kth_at_least, set_cells
 from hopbench.retrieval.search.cells import Cells, kth_best
@@ -217,6 +217,7 @@ class SharedStems:
         return [sorted(own) for own in tags]
 
 
+ROUNDS = "near-rounds"  # the stage of an unfinished search
 SEARCH = "search"  # the table with the method of the search and its recall
 PAIRS = "pairs"  # the table of pairs by row, before tagging
 TAG_BATCH = 100_000  # pairs tagged at a time: 100 MB
@@ -231,18 +232,21 @@ def similar_stages(
     staging: Staging,
 ) -> Stage:
     """Compute SIMILAR_TO of chunks with vectors (n, d), and the table `SEARCH`, in stages saved by `staging`."""
-    rounds = Rounds(staging, "near-rounds")
 
     def searched() -> Iterator[Part]:
         pairs, how = nearest(
-            vectors, settings.similar, top_k=settings.similar_top_k, floor=settings.similar_floor, search=rounds
+            vectors,
+            settings.similar,
+            top_k=settings.similar_top_k,
+            floor=settings.similar_floor,
+            search=partial(staging.search, ROUNDS),
         )
         yield SEARCH, pd.DataFrame([how])
         for rows in blocks(len(pairs.first), PAIRS_PER_STAGE):
             yield PAIRS, pd.DataFrame(pairs.part(rows)._asdict())
 
     near = staging.load_or_compute("near", searched)
-    staging.forget(rounds.name)
+    staging.forget(ROUNDS)
     stems = cache(lambda: SharedStems.of(chunks, tagger))
     ids = np.array([chunk.id for chunk in chunks], object)
 

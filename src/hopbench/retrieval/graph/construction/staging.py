@@ -1,6 +1,6 @@
 """Results of finished build stages on disk, so that a killed build resumes after them.
 
-The search for nearest neighbours is a single long stage; `Rounds` saves its progress about once a minute.
+The search for nearest neighbours is a single long stage; `Staging.search` saves its progress about once a minute.
 """
 
 from __future__ import annotations
@@ -60,6 +60,20 @@ def _sums(folder: Path) -> dict[str, str]:
     return {path.name: file_sum(path) for path in sorted(folder.glob("*.parquet"))}
 
 
+ROUND_SECONDS = 60.0  # saving a round of a million chunks takes about 3 s
+PART_CANDIDATES = 4_000_000  # 48 MB
+CANDIDATES, LEAST, LEFT = "candidates", "least", "left"  # the tables of a round
+
+Work = Callable[[], None]
+Search = Callable[[Candidates, Sequence[Work]], None]
+"""Runs all work items, which offer candidates, in any order on as many threads as BLAS uses."""
+
+
+def at_once(found: Candidates, works: Sequence[Work]) -> None:
+    """Run all work items without saving progress (a `Search`)."""
+    in_threads(lambda work: work(), works)
+
+
 @dataclass(frozen=True)
 class Staging:
     """A build's folder: each stage appears whole or not at all."""
@@ -116,33 +130,13 @@ class Staging:
         """Remove a stage if it exists; without a name, all of them."""
         shutil.rmtree(self.folder / name, ignore_errors=True)
 
+    def search(self, name: str, found: Candidates, works: Sequence[Work], *, seconds: float = ROUND_SECONDS) -> None:
+        """Run all work items as `at_once` does, but save the candidates as a stage every so many seconds.
 
-ROUND_SECONDS = 60.0  # saving a round of a million chunks takes about 3 s
-PART_CANDIDATES = 4_000_000  # 48 MB
-CANDIDATES, LEAST, LEFT = "candidates", "least", "left"  # the tables of a round
-
-Work = Callable[[], None]
-Search = Callable[[Candidates, Sequence[Work]], None]
-"""Runs all work items, which offer candidates, in any order on as many threads as BLAS uses."""
-
-
-def at_once(found: Candidates, works: Sequence[Work]) -> None:
-    """Run all work items without saving progress (a `Search`)."""
-    in_threads(lambda work: work(), works)
-
-
-@dataclass(frozen=True)
-class Rounds:
-    """A `Search` that saves its candidates in `staging`, under `name`, after every `seconds`."""
-
-    staging: Staging
-    name: str
-    seconds: float = ROUND_SECONDS
-
-    def __call__(self, found: Candidates, works: Sequence[Work]) -> None:
-        """See `Search`; work items that an earlier process finished are skipped and their candidates taken over."""
+        Work items that an earlier process finished are skipped and their candidates taken over.
+        """
         left = list(range(len(works)))
-        saved = self.staging.load(self.name)
+        saved = self.load(name)
         if saved is not None and (rest := next(saved.parts(LEFT)))["of"].iloc[0] == len(works):
             candidates = pd.concat(saved.parts(CANDIDATES))
             rows, others, products = (candidates[name].to_numpy() for name in ("row", "candidate", "product"))
@@ -150,7 +144,7 @@ class Rounds:
             left = rest["work"].tolist()
         while left:
 
-            def done(number: int, first: int = left[0], end: float = monotonic() + self.seconds) -> bool:
+            def done(number: int, first: int = left[0], end: float = monotonic() + seconds) -> bool:
                 """Run a work item, the first or while there is time."""
                 if number != first and monotonic() >= end:
                     return False
@@ -159,7 +153,7 @@ class Rounds:
 
             left = [number for number, is_done in zip(left, in_threads(done, left), strict=True) if not is_done]
             if left:
-                self.staging.save(self.name, _tables(found.held(), left, len(works)))
+                self.save(name, _tables(found.held(), left, len(works)))
 
 
 def _tables(held: Held, left: Sequence[int], works: int) -> Iterator[Part]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -26,21 +25,11 @@ from hopbench.retrieval.graph.schema import (
     Tables,
     VectorPart,
 )
-from hopbench.retrieval.graph.stores.arrays.queries import table_parts
-from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
+from hopbench.retrieval.graph.stores.arrays.store import ArrayStore, table_parts
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.support.errors import InputError, StoreError
 
 LINES_PER_BATCH = 100_000  # sorted lines converted to strings at a time
-
-
-@dataclass(frozen=True)
-class Content:
-    """A graph's fingerprint, and its rows per node label and per edge type."""
-
-    fingerprint: str
-    nodes: Mapping[str, int]
-    edges: Mapping[str, int]
 
 
 def stored_tables(store: GraphStore) -> TableParts:
@@ -68,11 +57,12 @@ def export(store: GraphStore) -> GraphTables:
 
 def fingerprint(tables: Tables) -> str:
     """The fingerprint alone; see `content`."""
-    return content(tables).fingerprint
+    fingerprint: str = content(tables)["fingerprint"]
+    return fingerprint
 
 
-def content(tables: Tables) -> Content:
-    """Compute fingerprint and counts in one pass, holding one label or type in memory at a time, as text.
+def content(tables: Tables) -> dict[str, Any]:
+    """Compute `fingerprint`, and rows by label and type (`nodes`, `edges`) in one pass, a label or type at a time.
 
     The fingerprint is the SHA-256 of the sorted rows of every node label and edge type, independent of engine and
     order. Numbers are rounded to 6 decimals, lists sorted and missing values empty, since engines differ in these.
@@ -84,9 +74,8 @@ def content(tables: Tables) -> Content:
         for line in _sorted(map(_lines, tables.parts(name))):
             digest.update(line.encode() + b"\n")
             counts[name] += 1
-    return Content(
-        digest.hexdigest(), *({name: counts[name] for name in columns} for columns in (NODE_COLUMNS, EDGE_COLUMNS))
-    )
+    nodes, edges = ({name: counts[name] for name in columns} for columns in (NODE_COLUMNS, EDGE_COLUMNS))
+    return {"fingerprint": digest.hexdigest(), "nodes": nodes, "edges": edges}
 
 
 def _sorted(parts: Iterator[list[str]]) -> Iterator[str]:
@@ -118,7 +107,7 @@ def _lines(table: pd.DataFrame) -> list[str]:
     return list(map("\x1f".join, zip(*columns, strict=True)))
 
 
-def copy_graph(source: GraphStore, target: GraphStore, embedder: Embedder) -> tuple[Content, bool]:
+def copy_graph(source: GraphStore, target: GraphStore, embedder: Embedder) -> tuple[dict[str, Any], bool]:
     """Write the source's graph into the target, then read it back and compare fingerprint and counts.
 
     Vectors come from `embedder`, which has cached them since the build. Returns the content, and False if the target
@@ -130,10 +119,10 @@ def copy_graph(source: GraphStore, target: GraphStore, embedder: Embedder) -> tu
         raise InputError(f"{source.engine} holds no complete graph {source.namespace}: hopbench graph build")
     tables = stored_tables(source)
     original = content(tables)
-    if original.fingerprint != record.get("fingerprint", original.fingerprint):
+    if original["fingerprint"] != record.get("fingerprint", original["fingerprint"]):
         raise StoreError(
             f"the graph {source.namespace} in {source.engine} is not what was built: its fingerprint is "
-            f"{original.fingerprint[:12]}, {str(record['fingerprint'])[:12]} was written. Build it again with: "
+            f"{original['fingerprint'][:12]}, {str(record['fingerprint'])[:12]} was written. Build it again with: "
             "hopbench graph build --force"
         )
     if target.record() == record and content(stored_tables(target)) == original:
@@ -148,8 +137,8 @@ def copy_graph(source: GraphStore, target: GraphStore, embedder: Embedder) -> tu
     copied = content(stored_tables(target))
     if copied != original:
         raise StoreError(
-            f"the copy of {source.namespace} in {target.engine} differs: {dict(copied.nodes)} and "
-            f"{dict(copied.edges)} instead of {dict(original.nodes)} and {dict(original.edges)}, fingerprint "
-            f"{copied.fingerprint[:12]} instead of {original.fingerprint[:12]}. Copy it again"
+            f"the copy of {source.namespace} in {target.engine} differs: {copied['nodes']} and "
+            f"{copied['edges']} instead of {original['nodes']} and {original['edges']}, fingerprint "
+            f"{copied['fingerprint'][:12]} instead of {original['fingerprint'][:12]}. Copy it again"
         )
     return original, True

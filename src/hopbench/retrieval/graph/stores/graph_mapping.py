@@ -51,12 +51,8 @@ _READ = re.compile(r"\b(\w+)\.(\w+)\b")
 _TYPE = re.compile(r"\btype\((\w+)\)")
 
 
-@dataclass(frozen=True)
-class Property:
-    """The name of a property in the mapped graph; HopBench's value is the stored one times `scale`."""
-
-    name: str
-    scale: float = 1.0
+Property = tuple[str, float]
+"""The name of a property in the mapped graph, and the scale: HopBench's value is the stored one times it."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,7 @@ class GraphMapping:
                 if column not in known_columns:
                     raise UnknownNameError(f"property of {owner} in the mapping", column, known_columns)
         used = [*self.labels.values(), *self._types.values(), *filter(None, [self.namespace_property])]
-        used += [property_.name for columns in self.properties.values() for property_ in columns.values()]
+        used += [name for columns in self.properties.values() for name, _ in columns.values()]
         for name in used:
             if not isinstance(name, str) or not NAME.match(name):
                 raise InputError(f"mapping: {name!r} is no name of a label, type or property (letters, digits and _)")
@@ -130,13 +126,13 @@ class GraphMapping:
 
     def _node(self, match: re.Match[str]) -> str:
         name, label, column = match.groups()
-        key = "" if column is None else f" {{`{self._column(label, column).name}`:"
+        key = "" if column is None else f" {{`{self._column(label, column)[0]}`:"
         return f"({name}:`{self._label(label)}`{key}"
 
     def _column(self, owner: str, column: str) -> Property:
         fallback = "id" if column == "passage_id" else column
         columns = self.properties.get(owner, {})
-        return columns.get(column) or columns.get(fallback) or Property(fallback)
+        return columns.get(column) or columns.get(fallback) or (fallback, 1.0)
 
     def _value(self, variable: str, owners: tuple[str, ...], column: str) -> str:
         """The expression for `variable.column`, where the variable may be any of these labels or types."""
@@ -166,8 +162,8 @@ class GraphMapping:
         return any(owner in EDGE_COLUMNS and self._shared(owner) for owner in owners)
 
     def _one(self, variable: str, owner: str, column: str) -> str:
-        stored = self._column(owner, column)
-        value = f"{variable}.`{stored.name}`" + (f" * {stored.scale!r}" if stored.scale != 1.0 else "")
+        name, scale = self._column(owner, column)
+        value = f"{variable}.`{name}`" + (f" * {scale!r}" if scale != 1.0 else "")
         value = f"coalesce({value}, {NEUTRAL[column]})" if column in NEUTRAL else value
         return f"([] + {value})" if column == "types" else value  # a single string becomes a list of one
 
@@ -204,9 +200,9 @@ def load_mapping(path: Path) -> GraphMapping:
 
 def _property(given: object, where: str) -> Property:
     if isinstance(given, str):
-        return Property(given)
+        return given, 1.0
     if isinstance(given, dict) and set(given) <= {"property", "scale"} and isinstance(given.get("property"), str):
         scale = given.get("scale", 1.0)
         if isinstance(scale, (int, float)) and not isinstance(scale, bool) and 0 < scale <= 1e6:
-            return Property(given["property"], float(scale))
+            return given["property"], float(scale)
     raise InputError(f"mapping: {where} is {given!r}; write a name, or {{property: name, scale: number above 0}}")

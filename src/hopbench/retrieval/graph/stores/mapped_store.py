@@ -9,7 +9,6 @@ edges (RELATED_TO, SIMILAR_TO) from a to b and from b to a are one. An edge of a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -183,7 +182,7 @@ class MappedStore(GraphStore):
             joined.append(f"{loops} relationships of a node to itself: they are left out")
         return {
             "build_key": self._build_key,
-            **asdict(content(tables)),
+            **content(tables),
             "settings": {},
             "embedder": "",
             "build_seconds": 0.0,

@@ -1,4 +1,4 @@
-"""A graph as memory-mapped arrays: columns of its tables, nodes and edges, and the steps from node to node.
+"""A graph as memory-mapped arrays: how they are written, their columns, nodes and edges, and steps from node to node.
 
 A file holds plain little-endian values, so that a column is written part by part and read anywhere without loading the
 rest. Processes that read the same graph share its pages: the machine holds one copy of it.
@@ -6,19 +6,37 @@ rest. Processes that read the same graph share its pages: the machine holds one 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from sys import intern
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.lib.format import write_array_header_1_0
 from numpy.typing import NDArray
 
-from hopbench.retrieval.graph.schema import EDGE_ENDS, EDGE_TYPES, LIST_COLUMNS, NODE_COLUMNS, WEIGHT_OF
+from hopbench.retrieval.graph.schema import (
+    CHUNK,
+    EDGE_COLUMNS,
+    EDGE_ENDS,
+    EDGE_TYPES,
+    LIST_COLUMNS,
+    NODE_COLUMNS,
+    WEIGHT_OF,
+    Tables,
+    full_parts,
+)
+from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.arrays import expand_ranges
-from hopbench.retrieval.support.texts import OFFSET, ROW, TextIndex, Texts, mapped
+from hopbench.retrieval.support.texts import OFFSET, ROW, TextIndex, Texts, TextsWriter, mapped, write_index
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 WEIGHT = "<f8"
+VECTORS = ".vectors.npy"
 NUMBERS: Mapping[str, str] = {
     "index": "<i8",
     "count": "<i8",
@@ -62,7 +80,7 @@ class Lists(Texts):
 Column = Numbers | Texts
 
 
-def _columns(folder: Path, table: str, names: Sequence[str]) -> dict[str, Column]:
+def _opened(folder: Path, table: str, names: Sequence[str]) -> dict[str, Column]:
     return {
         name: Numbers(mapped(folder / f"{table}.{name}.bin", NUMBERS[name]))
         if name in NUMBERS
@@ -76,7 +94,7 @@ class Nodes(TextIndex):
 
     def __init__(self, folder: Path, label: str) -> None:
         self.ids = Texts(folder / f"{label}.id")
-        self.columns = _columns(folder, label, NODE_COLUMNS[label])
+        self.columns = _opened(folder, label, NODE_COLUMNS[label])
         super().__init__(self.ids, folder / label)
 
     def __len__(self) -> int:
@@ -92,7 +110,7 @@ class Edges:
 
     def __init__(self, folder: Path, kind: str) -> None:
         self.source, self.target = (mapped(folder / f"{kind}.{end}.bin", ROW) for end in ("source", "target"))
-        self.columns = _columns(folder, kind, EDGE_TYPES[kind].columns)
+        self.columns = _opened(folder, kind, EDGE_TYPES[kind].columns)
         weight = self.columns.get(EDGE_TYPES[kind].weight or "")
         self.weights = weight.values if isinstance(weight, Numbers) else np.ones(len(self.source))
         self.sides = {
@@ -173,3 +191,82 @@ class ArrayGraph:
     def ids(self, label: str, rows: Sequence[int] | Ints) -> list[str]:
         """The ids of nodes."""
         return self.nodes[label].ids.many(np.asarray(rows, np.int64))
+
+
+def write_tables(folder: Path, tables: Tables) -> None:
+    """The tables as arrays in an empty folder. Of the vectors only the chunks' are kept, which every search reads."""
+    for label, columns in NODE_COLUMNS.items():
+        with _columns(folder, label, columns) as add:
+            for _, part in full_parts(tables, {label: columns}):
+                add(part)
+        write_index(Texts(folder / f"{label}.id"), folder / label)
+    for kind, columns in EDGE_COLUMNS.items():
+        nodes = [Nodes(folder, label) for label in EDGE_TYPES[kind][:2]]
+        with _columns(folder, kind, columns) as add:
+            for _, part in full_parts(tables, {kind: columns}):
+                source, target = (near.rows(part[end].tolist()) for near, end in zip(nodes, columns[:2], strict=True))
+                known = (source >= 0) & (target >= 0)  # an edge to a node that is not there is left out
+                add(part.assign(source=source, target=target)[known])
+        _write_sides(folder, kind, nodes)
+    _write_vectors(folder, tables)
+
+
+@contextmanager
+def _columns(folder: Path, table: str, names: Sequence[str]) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """Create the files of a table's columns; gives the function that appends a part."""
+    with ExitStack() as stack:
+        numbers = {
+            name: stack.enter_context((folder / f"{table}.{name}.bin").open("wb")) for name in names if name in NUMBERS
+        }
+        texts = {
+            name: stack.enter_context(TextsWriter(folder / f"{table}.{name}")) for name in names if name not in NUMBERS
+        }
+
+        def add(part: pd.DataFrame) -> None:
+            for name in names:
+                values = part[name].tolist()
+                if name in NUMBERS:
+                    numbers[name].write(np.asarray(values, NUMBERS[name]).tobytes())
+                elif name in LIST_COLUMNS:
+                    lists = (value if isinstance(value, list) else () for value in values)
+                    texts[name].add(["".join(f"{text}{END}" for text in value) for value in lists])
+                else:
+                    texts[name].add(values)
+
+        yield add
+
+
+def _write_sides(folder: Path, kind: str, nodes: Sequence[Nodes]) -> None:
+    """Write the edges by source and by target of a type whose table is written; far ends ascend within a node."""
+    ends = [mapped(folder / f"{kind}.{end}.bin", ROW) for end in ("source", "target")]
+    weight = EDGE_TYPES[kind].weight
+    weights = mapped(folder / f"{kind}.{weight}.bin", WEIGHT) if weight else np.zeros(len(ends[0]))
+    for place, side in enumerate(("out", "in")):
+        near, far = ends[place], ends[1 - place]
+        order = np.lexsort((far, near))
+        begins = np.searchsorted(near, np.arange(len(nodes[place]) + 1), sorter=order)
+        for part, values in (
+            ("begins", begins.astype(OFFSET)),
+            ("edges", order.astype(ROW)),
+            ("others", far[order]),
+            ("weights", weights[order]),
+        ):
+            (folder / f"{kind}.{side}.{part}.bin").write_bytes(values.tobytes())
+
+
+def _write_vectors(folder: Path, tables: Tables) -> None:
+    """The chunks' vectors, where they come in the order of the nodes; a mapped file would crash on a full disk."""
+    nodes, place, written = Nodes(folder, CHUNK), folder / f"{CHUNK}{VECTORS}", 0
+    chunks = len(nodes)
+    with place.open("wb") as file:
+        for label, ids, vectors in tables.vector_parts():
+            if label == CHUNK and np.array_equal(nodes.rows(ids), np.arange(written, written + len(ids))):
+                if not written:
+                    header = {"descr": "<f4", "fortran_order": False, "shape": (chunks, vectors.shape[1])}
+                    write_array_header_1_0(file, header)
+                file.write(np.ascontiguousarray(on_grid(vectors)).tobytes())
+                written += len(ids)
+            if written == chunks:
+                break  # names are embedded as their part is asked for: no next one is
+    if not chunks or written < chunks:
+        place.unlink()
