@@ -38,6 +38,7 @@ from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.graph.stores.contents import content
 from hopbench.retrieval.search.candidates import blocks
 from hopbench.retrieval.support.errors import DamagedGraphError, InputError
+from hopbench.retrieval.support.locking import exclusive_and_gone
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.support.processes import usable_processors
 from hopbench.retrieval.text import Tagger
@@ -84,7 +85,8 @@ def build_graph(plan: GraphPlan, store: GraphStore, staging: Path, steps: Steps)
     process is building the same graph, this one waits for it. A damaged graph is removed with a warning, and rebuilt.
     """
     stages = Staging(staging / plan.build_key)
-    with stages.exclusive():
+    staging.mkdir(parents=True, exist_ok=True)
+    with exclusive_and_gone(staging / f"{plan.build_key}.lock"):
         try:
             present = cast("BuildRecord | None", store.record())
         except DamagedGraphError as error:

@@ -18,7 +18,6 @@ import pandas as pd
 
 from hopbench.retrieval.graph.construction.plan import BUILT_IN, GraphPlan
 from hopbench.retrieval.graph.construction.staging import Part, Stage, Staging
-from hopbench.retrieval.graph.extract.model import aliases_of, renamed, resolve_names
 from hopbench.retrieval.graph.extract.names import alias_table
 from hopbench.retrieval.graph.extract.rules import (
     CHUNKS_PER_BLOCK,
@@ -167,6 +166,8 @@ def from_triples(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> It
 
 def by_model(plan: GraphPlan, chunks: Sequence[Chunk], tagger: Tagger) -> Iterable[Part]:
     """The tables of triples read by a language model; raises IncompleteError if it read too few passages."""
+    from hopbench.retrieval.graph.extract.model import aliases_of, renamed, resolve_names
+
     if plan.reader is None:
         raise InputError("extractor 'llm' needs a model to build with: --llm MODEL[@URL]")
     triples, unread = plan.reader.read(chunks)

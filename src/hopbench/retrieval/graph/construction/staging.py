@@ -9,7 +9,6 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -23,7 +22,6 @@ from hopbench.retrieval.graph.schema import LIST_COLUMNS
 from hopbench.retrieval.search.candidates import Candidates, Held, blocks
 from hopbench.retrieval.support.cached_files import file_sum
 from hopbench.retrieval.support.forks import in_copies
-from hopbench.retrieval.support.locking import exclusive_and_gone
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.support.processes import in_threads
 
@@ -79,13 +77,6 @@ class Staging:
     """A build's folder: each stage appears whole or not at all."""
 
     folder: Path
-
-    @contextmanager
-    def exclusive(self) -> Iterator[None]:
-        """Wait until no other process is building the same graph: both would use this folder."""
-        self.folder.parent.mkdir(parents=True, exist_ok=True)
-        with exclusive_and_gone(self.folder.with_name(f"{self.folder.name}.lock")):
-            yield
 
     def load_or_compute(self, name: str, compute: Callable[[], Iterable[Part]]) -> Stage:
         """Load a stage if it is finished; else compute it and save each part as it comes."""

@@ -23,25 +23,23 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from hopbench.retrieval.graph.schema import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS
+from hopbench.retrieval.graph.schema import (
+    COLUMNS,
+    EDGE_COLUMNS,
+    EDGE_TYPES,
+    LIST_COLUMNS,
+    NODE_COLUMNS,
+    WEIGHT_OF,
+)
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 from hopbench.retrieval.support.input_files import read_yaml
 
 NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")
 ABSENT = "HOPBENCH_ABSENT"  # a type that no graph has
 NEUTRAL: Mapping[str, str] = {
-    "title": "''",
-    "index": "0",
-    "type": "'entity'",
-    "description": "''",
-    "aliases": "[]",
-    "count": "1",
-    "weight": "1.0",
-    "similarity": "1.0",
-    "strength": "1.0",
-    "tags": "[]",
-    "types": "[]",
-    "statements": "[]",
+    **{"title": "''", "index": "0", "type": "'entity'", "description": "''", "count": "1"},
+    **dict.fromkeys(WEIGHT_OF.values(), "1.0"),
+    **dict.fromkeys(LIST_COLUMNS, "[]"),
 }
 _NODE = re.compile(r"\((\w*):(\w+)(?:\s*\{(\w+):)?")
 _BARE = re.compile(r"[->]\((\w+)\)")
@@ -70,18 +68,17 @@ class GraphMapping:
         for kind, given, known in (
             ("labels", self.labels, NODE_COLUMNS),
             ("relationships", self.relationships, EDGE_COLUMNS),
-            ("properties", self.properties, {**NODE_COLUMNS, **EDGE_COLUMNS}),
+            ("properties", self.properties, COLUMNS),
         ):
             for name in given:
                 if name not in known:
                     raise UnknownNameError(f"name under {kind} of the mapping", name, known)
-        for owner, columns in self.properties.items():
-            known_columns = {**NODE_COLUMNS, **EDGE_COLUMNS}[owner]
-            for column in columns:
-                if column not in known_columns:
-                    raise UnknownNameError(f"property of {owner} in the mapping", column, known_columns)
         used = [*self.labels.values(), *self._types.values(), *filter(None, [self.namespace_property])]
-        used += [name for columns in self.properties.values() for name, _ in columns.values()]
+        for owner, columns in self.properties.items():
+            for column, (name, _) in columns.items():
+                used.append(name)
+                if column not in COLUMNS[owner]:
+                    raise UnknownNameError(f"property of {owner} in the mapping", column, COLUMNS[owner])
         for name in used:
             if not isinstance(name, str) or not NAME.match(name):
                 raise InputError(f"mapping: {name!r} is no name of a label, type or property (letters, digits and _)")
@@ -104,25 +101,24 @@ class GraphMapping:
         return "UNION ALL".join(self._branch(branch) for branch in query.split("UNION ALL"))
 
     def _branch(self, text: str) -> str:
-        nodes: dict[str, tuple[str, ...]] = {name: (label,) for name, label, _ in _NODE.findall(text) if name}
+        owners: dict[str, tuple[str, ...]] = {name: (label,) for name, label, _ in _NODE.findall(text) if name}
         for name in _BARE.findall(text):
-            nodes.setdefault(name, tuple(NODE_COLUMNS))
+            owners.setdefault(name, tuple(NODE_COLUMNS))
         edges = {name: tuple(types.split("|")) for name, types in _EDGE.findall(text) if name}
+        owners |= edges
         text = _ENDLESS.sub(self._end, text)
-        owners = {**nodes, **edges}
         text = _TYPE.sub(lambda m: self._type_case(m[1], edges[m[1]]) if m[1] in edges else m[0], text)
         text = _READ.sub(lambda m: self._value(m[1], owners[m[1]], m[2]) if m[1] in owners else m[0], text)
         text = _NODE.sub(self._node, text)
-        return _EDGE.sub(lambda m: f"[{m[1]}:{self._alternatives(m[2])}]", text)
+        return _EDGE.sub(self._alternatives, text)
 
-    def _alternatives(self, types: str) -> str:
-        names = dict.fromkeys(self._types[kind] for kind in types.split("|"))
-        return "|".join(f"`{name}`" for name in names)
+    def _alternatives(self, match: re.Match[str]) -> str:
+        names = dict.fromkeys(self._types[kind] for kind in match[2].split("|"))
+        return f"[{match[1]}:{'|'.join(f'`{name}`' for name in names)}]"
 
     def _end(self, match: re.Match[str]) -> str:
         """Add the label of an edge's far end if its type alone does not identify the edge type."""
-        far = EDGE_ENDS[match[1]][1]
-        return f"{match[0][:-1]}:{far})" if self._shared(match[1]) else match[0]
+        return f"{match[0][:-1]}:{EDGE_TYPES[match[1]].target})" if self._shared(match[1]) else match[0]
 
     def _node(self, match: re.Match[str]) -> str:
         name, label, column = match.groups()
@@ -138,28 +134,24 @@ class GraphMapping:
         """The expression for `variable.column`, where the variable may be any of these labels or types."""
         if column == "namespace":
             return f"{variable}.`{self.namespace_property}`" if self.namespace_property else "$namespace"
-        known = [owner for owner in owners if column in {**NODE_COLUMNS, **EDGE_COLUMNS}.get(owner, ())]
-        values = {owner: self._one(variable, owner, column) for owner in known}
-        if len(set(values.values())) == 1 and len(known) == len(owners) and not self._any_shared(known):
+        values = {owner: self._one(variable, owner, column) for owner in owners if column in COLUMNS.get(owner, ())}
+        shared = any(owner in EDGE_TYPES and self._shared(owner) for owner in values)
+        if len(set(values.values())) == 1 and len(values) == len(owners) and not shared:
             return next(iter(values.values()))
-        if owners[0] in NODE_COLUMNS:
-            cases = " ".join(
-                f"WHEN {variable}:`{self._label(owner)}` THEN {expression}" for owner, expression in values.items()
-            )
-            return f"CASE {cases} END"
-        cases = " ".join(f"WHEN {self._is(variable, owner)} THEN {expression}" for owner, expression in values.items())
-        return f"CASE {cases} END" if cases else "null"
+        cases = [
+            f"WHEN {f'{variable}:`{self._label(owner)}`' if owner in NODE_COLUMNS else self._is(variable, owner)} "
+            f"THEN {expression}"
+            for owner, expression in values.items()
+        ]
+        return f"CASE {' '.join(cases)} END" if cases else "null"
 
     def _is(self, variable: str, kind: str) -> str:
         """The condition for an edge to be of type `kind`."""
         called = f"type({variable}) = '{self._types[kind]}'"
         if not self._shared(kind):
             return called
-        source, target = map(self._label, EDGE_ENDS[kind])
+        source, target = map(self._label, EDGE_TYPES[kind][:2])
         return f"{called} AND startNode({variable}):`{source}` AND endNode({variable}):`{target}`"
-
-    def _any_shared(self, owners: list[str]) -> bool:
-        return any(owner in EDGE_COLUMNS and self._shared(owner) for owner in owners)
 
     def _one(self, variable: str, owner: str, column: str) -> str:
         name, scale = self._column(owner, column)

@@ -78,6 +78,7 @@ class KgliteStore(GraphStore):
     def write(self, tables: Tables, record: Mapping[str, object]) -> None:
         """See `GraphStore.write`."""
         import kglite
+        import psutil
 
         graph = kglite.KnowledgeGraph()
         build = pd.DataFrame([{"id": "build", "record": json.dumps(dict(record), sort_keys=True)}])
@@ -87,7 +88,11 @@ class KgliteStore(GraphStore):
                 named = part.assign(namespace=self.namespace)
                 graph.add_nodes(named, label, "id", labels=["Node"], column_types=lists)
         for kind, part in full_parts(tables, EDGE_COLUMNS):
-            bare = [name for name in SPARSE_COLUMNS.intersection(part.columns) if not part[name].map(_filled).any()]
+            bare = [
+                name
+                for name in SPARSE_COLUMNS.intersection(part.columns)
+                if not any(isinstance(value, list) and value for value in part[name])
+            ]
             lists = dict.fromkeys(LIST_COLUMNS.intersection(part.columns).difference(bare), "list")
             if len(part):
                 source, target = EDGE_ENDS[kind]
@@ -96,20 +101,14 @@ class KgliteStore(GraphStore):
         for label, vectors in vector_rows(tables, VECTOR_ROWS):
             graph.add_node_embeddings(label, "content" if label == CHUNK else "name", vectors)
         with writing(self.path, kglite.KgError), warnings.catch_warnings():
-            self._remove_half_written()
+            for file in self.path.parent.glob(f"{self.path.name}.tmp.*"):
+                process = file.name.removeprefix(f"{self.path.name}.tmp.").partition(".")[0]
+                if process.isdecimal() and not psutil.pid_exists(int(process)):
+                    file.unlink(missing_ok=True)  # NAME.tmp.PID.N, which a killed writer left behind
             # A large graph is saved in parts; users need no warning that lists of aliases load onto the heap.
             warnings.simplefilter("ignore", kglite.MappedFallbackWarning)
             graph.save(str(self.path))  # writes a sibling and renames it
         self._graph = graph
-
-    def _remove_half_written(self) -> None:
-        """Remove the files NAME.tmp.PID.N that killed writers left behind."""
-        import psutil
-
-        for file in self.path.parent.glob(f"{self.path.name}.tmp.*"):
-            process = file.name.removeprefix(f"{self.path.name}.tmp.").partition(".")[0]
-            if process.isdecimal() and not psutil.pid_exists(int(process)):
-                file.unlink(missing_ok=True)
 
     def record(self) -> Mapping[str, Any] | None:
         """See `GraphStore.record`."""
@@ -127,7 +126,3 @@ class KgliteStore(GraphStore):
     def close(self) -> None:
         """Release the graph; the file stays."""
         self._graph = None
-
-
-def _filled(value: object) -> bool:
-    return isinstance(value, list) and bool(value)
