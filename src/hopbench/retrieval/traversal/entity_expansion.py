@@ -60,12 +60,12 @@ class Matches:
     and `weights` are those of their mentions.
     """
 
-    rows: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    values: Floats = field(default_factory=lambda: np.zeros(0))
-    cosines: Floats = field(default_factory=lambda: np.zeros(0))
-    begins: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
-    owners: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    weights: Floats = field(default_factory=lambda: np.zeros(0))
+    rows: Ints
+    values: Floats
+    cosines: Floats
+    begins: Ints
+    owners: Ints
+    weights: Floats
 
     @property
     def scores(self) -> Floats:
@@ -83,16 +83,14 @@ def matches(
 ) -> Matches:
     """Sum for each chunk the values of the distinct entities of a question that it mentions."""
     found = [mentions[entity] for entity in entities]
-    if not any(len(each.rows) for each in found):
-        return Matches()
-    sizes = [len(each.rows) for each in found]
-    rows, owners = np.concatenate([each.rows for each in found]), np.repeat(np.arange(len(found)), sizes)
+    rows = np.concatenate([np.zeros(0, np.int64), *(each.rows for each in found)])
+    weights = np.concatenate([np.zeros(0), *(each.weights for each in found)])
+    owners = np.repeat(np.arange(len(found)), [len(each.rows) for each in found])
     order = np.argsort(rows, kind="stable")  # owners stay ascending within a row
     unique, begins = np.unique(rows[order], return_index=True)
-    total = np.add.reduceat(np.asarray(values)[owners[order]], begins)
+    total = np.add.reduceat(np.asarray(values, np.float64)[owners[order]], begins)
     near = cosines(batch.index.vectors, unique, batch.vectors[q])
-    weights = np.concatenate([each.weights for each in found])[order]
-    return Matches(unique, total, near, np.append(begins, len(rows)).astype(np.int64), owners[order], weights)
+    return Matches(unique, total, near, np.append(begins, len(rows)), owners[order], weights[order])
 
 
 MAX_MENTIONS = 31  # log2(31 + 1)/5 = 1

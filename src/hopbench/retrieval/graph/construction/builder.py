@@ -140,7 +140,6 @@ def _build(plan: GraphPlan, store: GraphStore, staging: Staging, steps: Steps) -
 
 
 def _chunk_parts(name: str, chunks: Sequence[Chunk]) -> Iterator[pd.DataFrame]:
-    """DOCUMENT, CHUNK or CONTAINS."""
     seen: set[str] = set()
     for part in blocks(len(chunks), CHUNKS_PER_PART):
         some, rows = chunks[part], list[tuple[object, ...]]()

@@ -49,7 +49,6 @@ def exact_pairs(vectors: Vectors, *, top_k: int, floor: float, search: Search = 
     parts = [np.arange(part.start, part.stop) for part in blocks(len(vectors), TILE_ROWS)]
 
     def beyond(part: int) -> None:
-        """Offer the rows of a part and of each later one to each other."""
         rows = parts[part]
         for others in parts[part + 1 :]:
             products = vectors[rows[0] : rows[-1] + 1] @ vectors[others[0] : others[-1] + 1].T

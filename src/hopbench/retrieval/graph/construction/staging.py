@@ -136,7 +136,6 @@ class Staging:
         while left:
 
             def done(number: int, first: int = left[0], end: float = monotonic() + seconds) -> bool:
-                """Run a work item, the first or while there is time."""
                 if number != first and monotonic() >= end:
                     return False
                 works[number]()

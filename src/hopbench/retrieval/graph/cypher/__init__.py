@@ -13,15 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hopbench.retrieval.graph.schema import (
-    CHUNK,
-    EDGE_ENDS,
-    EDGE_TYPES,
-    ENTITY,
-    NODE_COLUMNS,
-    RELATED_TO,
-    WEIGHT_OF,
-)
+from hopbench.retrieval.graph.schema import CHUNK, EDGE_ENDS, EDGE_TYPES, ENTITY, NODE_COLUMNS, RELATED_TO, WEIGHT_OF
 
 _NAMED = """
   MATCH (c:Chunk {id: id})<-[m:MENTIONED_IN]-(e:Entity)
@@ -305,14 +297,12 @@ class Part:
 
 
 def _over(kind: str, returned: str, condition: str = "") -> Part:
-    """The edges of a type, (a)-[r]->(b)."""
     source, target = EDGE_ENDS[kind]
     pattern = f"(a:{source})-[r:{kind}]->(b:{target})"
     return Part(pattern, "b", target, returned, f"a.namespace = b.namespace{condition}")
 
 
 def _lists(kind: str, columns: str, condition: str = "") -> Part:
-    """The same as parallel lists."""
     return _over(kind, f"'{kind}' AS kind, collect(a.id) AS source, collect(b.id) AS target, {columns}", condition)
 
 

@@ -144,7 +144,6 @@ def _branch(text: str) -> str:
 
 
 def _neighbours(match: re.Match[str]) -> str:
-    """Count neighbours instead of relationships."""
     near, types = match["near"], match["types"]
     label = "" if "|" in types else f":{EDGE_ENDS[types][1]}"
     edge = match["edge"] and f"any_{match['edge']}"

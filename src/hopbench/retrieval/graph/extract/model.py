@@ -87,7 +87,6 @@ def resolve_names(
 
 
 def _near(names: Sequence[str], embedder: Embedder) -> tuple[list[Pair], list[Pair]]:
-    """The pairs of names that are the same, and the doubtful pairs."""
     if len(names) < 2:
         return [], []
     vectors = on_grid(embedder.embed(names))
@@ -129,7 +128,6 @@ def _decided(doubtful: Sequence[Pair], llm: LLM | None) -> tuple[list[Pair], dic
 
 
 def _object(**properties: object) -> dict[str, object]:
-    """The JSON schema of an object that has these properties and no others."""
     return {
         "type": "object",
         "properties": properties,

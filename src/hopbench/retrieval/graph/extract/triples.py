@@ -146,7 +146,6 @@ class _Stated:
     stems: set[str] = field(default_factory=set)
 
     def state(self, subject: Key, triple: Triple, thing: Key) -> None:
-        """Add what a triple says."""
         key = entity_id(subject), triple.relation, entity_id(thing)
         confidence, worded = self.statements.get(key, (0.0, ()))
         self.statements[key] = max(confidence, triple.confidence), (*worded, triple.description)

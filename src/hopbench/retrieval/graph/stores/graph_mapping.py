@@ -23,14 +23,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from hopbench.retrieval.graph.schema import (
-    COLUMNS,
-    EDGE_COLUMNS,
-    EDGE_TYPES,
-    LIST_COLUMNS,
-    NODE_COLUMNS,
-    WEIGHT_OF,
-)
+from hopbench.retrieval.graph.schema import COLUMNS, EDGE_COLUMNS, EDGE_TYPES, LIST_COLUMNS, NODE_COLUMNS, WEIGHT_OF
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 from hopbench.retrieval.support.input_files import read_yaml
 
@@ -146,7 +139,6 @@ class GraphMapping:
         return f"CASE {' '.join(cases)} END" if cases else "null"
 
     def _is(self, variable: str, kind: str) -> str:
-        """The condition for an edge to be of type `kind`."""
         called = f"type({variable}) = '{self._types[kind]}'"
         if not self._shared(kind):
             return called

@@ -17,14 +17,7 @@ from weakref import finalize
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.cypher import neo4j as texts
-from hopbench.retrieval.graph.schema import (
-    EDGE_COLUMNS,
-    NODE_COLUMNS,
-    SPARSE_COLUMNS,
-    Tables,
-    full_parts,
-    vector_rows,
-)
+from hopbench.retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS, SPARSE_COLUMNS, Tables, full_parts, vector_rows
 from hopbench.retrieval.graph.stores.base import GraphStore, Record, joined
 from hopbench.retrieval.graph.stores.neo4j_connection import Connection, committed, explained, stopping
 

@@ -185,29 +185,6 @@ def _worded(graph: ArrayGraph, edges: Ints, near: Ints) -> dict[str, list[Any]]:
     return {**worded, "forward": (relations.source[edges] == near).tolist()}
 
 
-def entity_search(graph: ArrayGraph, *, entities: Sequence[str], top_k: int) -> Iterator[Record]:
-    """`cypher.ENTITY_SEARCH`."""
-    rows = graph.nodes[ENTITY].rows(list(dict.fromkeys(entities)))
-    found = graph.gathered(ENTITY, rows, MENTIONED_IN)
-    matched: dict[int, set[int]] = {}
-    for row, chunk in zip(rows[found.owners].tolist(), found.others.tolist(), strict=True):
-        matched.setdefault(chunk, set()).add(row)
-    ids = dict(zip(matched, graph.ids(CHUNK, list(matched)), strict=True))
-    best = sorted(matched, key=lambda row: (-len(matched[row]), ids[row]))[:top_k]
-    columns, names = graph.nodes[CHUNK].columns, graph.nodes[ENTITY].columns["name"]
-    texts = [columns[name].many(np.array(best, np.int64)) for name in ("content", "passage_id", "index")]
-    for chunk, content, passage, index in zip(best, *texts, strict=True):
-        own = names.many(np.array(sorted(matched[chunk]), np.int64))
-        yield {
-            "id": ids[chunk],
-            "chunk_text": content,
-            "document_id": passage,
-            "chunk_index": index,
-            "matched_entities": list(dict.fromkeys(own)),
-            "entity_count": len(own),
-        }
-
-
 # Label → its edge types with the label of their far ends, and the part of a frontier that has its nodes.
 ACTIVATED: Mapping[str, tuple[tuple[str, str], ...]] = {
     CHUNK: ((SIMILAR_TO, CHUNK), (MENTIONED_IN, ENTITY)),
@@ -277,7 +254,6 @@ def _seeds(
 
 
 def _passing(graph: ArrayGraph, label: str, rows: Ints, limits: Mapping[str, float]) -> list[Gathered]:
-    """The edges at nodes that reach the threshold of their type."""
     names = {SIMILAR_TO: "min_similarity", RELATED_TO: "min_strength", MENTIONED_IN: "min_mention"}
     return [graph.gathered(label, rows, kind, limits[names[kind]]) for kind, _ in ACTIVATED[label]]
 

@@ -109,7 +109,6 @@ QUERIES: Mapping[str, Callable[..., Iterator[Record]]] = {
     cypher.ENTITY_CARDS: hops.entity_cards,
     cypher.STRONGEST_RELATIONS: hops.strongest_relations,
     cypher.STATED: hops.stated,
-    cypher.ENTITY_SEARCH: hops.entity_search,
     cypher.ACTIVATION_HOP: hops.activation_hop,
     cypher.ACTIVATION_EDGES: hops.activation_edges,
     cypher.ADJACENCY: adjacency,
