@@ -185,10 +185,12 @@ def corpus_digest(passages: Sequence[Passage]) -> str:
     """SHA-256 of the passages in any order: of the sorted JSON list of [id, title, text], streamed."""
     from hopbench.retrieval.corpus import MappedPassages
 
-    mapped = isinstance(passages, MappedPassages)
-    rows = ([one.id, one.title, one.text] for one in (passages.some(passages.order) if mapped else passages))
+    if isinstance(passages, MappedPassages):
+        rows = ([one.id, one.title, one.text] for one in passages.some(passages.order))
+    else:
+        rows = (row for row in sorted([one.id, one.title, one.text] for one in passages))
     digest = hashlib.sha256(b"[")
-    for number, row in enumerate(rows if mapped else sorted(rows)):
+    for number, row in enumerate(rows):
         text = json.dumps(row, ensure_ascii=False)
         digest.update((f", {text}" if number else text).encode("utf-8", "surrogatepass"))
     digest.update(b"]")
