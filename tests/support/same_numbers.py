@@ -72,7 +72,7 @@ def _cosines() -> dict[str, Any]:
     top = by_cells.top(Queries(on_grid(drawn[::40])), 20)
     found = [part for one in top for part in (one.rows, one.scores)]
     digests = [_digest(part.tobytes()) for part in (*exact, *near, by_cells.centroids, *found)]
-    return {"pairs": len(exact.first), "effort": [float(value) for value in effort], "digests": digests}
+    return {"pairs": len(exact.first), "effort": [float(value) for value in effort.values()], "digests": digests}
 
 
 def _kernels() -> list[str]:

@@ -101,7 +101,7 @@ def _write_parts(
     index = retriever.index
     recorder = RecordingEmbedder(index.embedder)
     store = KgliteStore(folder / GRAPH, index.store.namespace)
-    copied = copy_graph(index.store, store, recorder)
+    copied, _ = copy_graph(index.store, store, recorder)
     again = Retriever(Index.build(index.chunks, store, recorder), retriever.strategy, retriever.label)
     again.batch(sample)
     sampled = set(sample)
@@ -114,7 +114,7 @@ def _write_parts(
         "label": retriever.label,
         "strategy": {"name": strategy.name, "parameters": strategy.spec(), "identity": retriever.strategy.identity()},
         "plugins": _plugins(retriever.strategy),
-        "graph": {"namespace": store.namespace, "fingerprint": copied.fingerprint},
+        "graph": {"namespace": store.namespace, "fingerprint": copied["fingerprint"]},
         "passages": len(passages),
         "files": {name: file_sum(folder / name) for name in files},
     }

@@ -11,12 +11,12 @@ from typing import Any, cast
 import pytest
 from tests.support.graphs import WordEmbedder
 
-from hopbench.retrieval.adapters import RetrievalError
 from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.external import Function, Recorded
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.baselines import BM25, Vector
+from hopbench.retrieval.support.errors import HopBenchError
 from hopbench.retrieval.text import ENGLISH
 from hopbench.retrieval.types import Counters, Passage, Question
 
@@ -190,5 +190,5 @@ def test_a_strategy_that_fails_says_so(index: Index) -> None:
     from hopbench.retrieval.adapters.langchain import HopBenchRetriever
 
     retriever = HopBenchRetriever(index=index, strategy=Recorded(), k=3)
-    with pytest.raises(RetrievalError, match="run: the run has no ranking for this question"):
+    with pytest.raises(HopBenchError, match="run: the run has no ranking for this question"):
         retriever.invoke("anything")

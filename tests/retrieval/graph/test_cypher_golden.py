@@ -29,15 +29,15 @@ UPDATE = "HOPBENCH_UPDATE_GOLDEN=1 pytest tests/retrieval/graph/test_cypher_gold
 
 def queries() -> Mapping[str, str]:
     """Every query of the module: its public text constants, and the exports of each node label and edge type."""
-    texts = {name: text for name, text in vars(cypher).items() if name.isupper() and isinstance(text, str)}
-    texts = {name: text for name, text in texts.items() if not name.startswith("_")}
-    texts |= {f"export_nodes_{label}": cypher.export_nodes(label) for label in NODE_COLUMNS}
-    return texts | {f"export_edges_{kind}": cypher.export_edges(kind) for kind in EDGE_COLUMNS}
+    texts = {name: text for name, text in vars(cypher).items() if name[0].isupper() and "RETURN" in str(text)}
+    texts = {name: text for name, text in texts.items() if isinstance(text, str)}
+    texts |= {f"export_nodes_{label}": cypher.EXPORTS[label] for label in NODE_COLUMNS}
+    return texts | {f"export_edges_{kind}": cypher.EXPORTS[kind] for kind in EDGE_COLUMNS}
 
 
 def mapped_queries() -> Mapping[str, str]:
     """Those of them that are other texts for a graph where several relationships may join a pair."""
-    joined = {f"one_each_{name}": cypher.one_each(text) for name, text in queries().items()}
+    joined = {f"one_each_{name}": neo4j.one_each(text) for name, text in queries().items()}
     return {name: text for name, text in joined.items() if text != queries()[name.removeprefix("one_each_")]}
 
 

@@ -16,7 +16,7 @@ from hopbench.retrieval.context import context_blocks
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RELATED_TO, RULE_RELATIONS, GraphTables, Statement, encoded, statements_of
 from hopbench.retrieval.graph.stores.contents import copy_graph, export, fingerprint
-from hopbench.retrieval.graph.stores.graph_mapping import GraphMapping, Property
+from hopbench.retrieval.graph.stores.graph_mapping import GraphMapping
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.graph.stores.mapped_store import MappedStore
 from hopbench.retrieval.graph.stores.neo4j_connection import Connection
@@ -217,8 +217,7 @@ def test_statements_survive_a_copy_and_the_pasted_cypher_shows_the_direction(
     target = Neo4jStore(neo4j_connection, f"test-{secrets.token_hex(6)}")
     back = KgliteStore(tmp_path / "back", target.namespace)
     try:
-        copied = copy_graph(index.store, target, index.embedder)
-        assert copied.fingerprint == copy_graph(target, back, index.embedder).fingerprint
+        assert copy_graph(index.store, target, index.embedder) == copy_graph(target, back, index.embedder)
         pasted = {"ids": ["e:oauth provider"], "limit": 5, "min_strength": 0.0, "rel_types": []}
         for store in (index.store, target, back):
             (record,) = store.read(cypher.STRONGEST_RELATIONS, **pasted)
@@ -235,7 +234,7 @@ def test_a_mapped_graph_s_relation_may_have_its_type_as_one_text(tmp_path: Path,
     space = f"test-{secrets.token_hex(6)}"
     writer = Neo4jStore(neo4j_connection, space)
     index = foreign(tmp_path)
-    relation = {"strength": Property("weight", 0.1), "types": Property("relation")}
+    relation = {"strength": ("weight", 0.1), "types": ("relation", 1.0)}
     mapping = GraphMapping({}, {"RELATED_TO": "RELATES_TO"}, {"RELATED_TO": relation}, "space", space)
     theirs = MappedStore(neo4j_connection, mapping, chunks=frozenset({"c2"}))
     try:

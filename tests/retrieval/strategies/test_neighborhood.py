@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.support.entity_graphs import index_of, with_counts, with_names
 from tests.support.graphs import graph_tables
@@ -14,7 +15,12 @@ from hopbench.retrieval.strategies.baselines import Hybrid
 from hopbench.retrieval.strategies.neighborhood import Neighborhood
 from hopbench.retrieval.support.errors import ParameterError
 from hopbench.retrieval.text.model_tokens import count_tokens
-from hopbench.retrieval.traversal.entity_expansion import ShortestPath, graph_score, mention_boost, neighbors
+from hopbench.retrieval.traversal.entity_expansion import (
+    ShortestPath,
+    mention_boosts,
+    neighbors,
+    proximity,
+)
 from hopbench.retrieval.types import Counters, Question, Ranking, Step
 
 NAMES = {"e:auth": "Auth Service", "e:oauth": "OAuth Provider", "e:user": "User Model", "e:login": "Login Flow"}
@@ -42,11 +48,12 @@ def rank(index: Index, text: str, **parameters: object) -> Ranking:
 
 
 def test_the_formula_gives_the_golden_values() -> None:
-    assert mention_boost(3) == pytest.approx(0.82)  # .7 + .3 · log2(4)/5 = .7 + .3 · .4
-    assert mention_boost(31) == mention_boost(1000) == 1.0  # log2(32)/5 = 1, the cap
-    assert graph_score(8, 1, 3) == pytest.approx(0.656)  # .8 · 1 · .82
-    assert graph_score(8, 2, 3) == pytest.approx(0.328)  # .8 · ½ · .82
-    assert graph_score(8, 3, 3) == pytest.approx(0.164)  # .8 · ¼ · .82
+    boost = mention_boosts(np.array([3, 31, 1000])).tolist()
+    assert boost[0] == pytest.approx(0.82)  # .7 + .3 · log2(4)/5 = .7 + .3 · .4
+    assert boost[1:] == [1.0, 1.0]  # log2(32)/5 = 1, the cap
+    assert proximity(8, 1) * boost[0] == pytest.approx(0.656)  # .8 · 1 · .82
+    assert proximity(8, 2) * boost[0] == pytest.approx(0.328)  # .8 · ½ · .82
+    assert proximity(8, 3) * boost[0] == pytest.approx(0.164)  # .8 · ¼ · .82
 
 
 def test_a_chunk_of_a_neighbour_gets_the_golden_score_and_its_path(tmp_path: Path) -> None:

@@ -176,13 +176,13 @@ def copy_command(source: From, target: To, config: Config = None, **flags: Any) 
 
     stores = [open_store(engine, plan.namespace, home) for engine in (source, target)]
     try:
-        copied = copy_graph(stores[0], stores[1], plan.embedder)
+        copied, fresh = copy_graph(stores[0], stores[1], plan.embedder)
     finally:
         for store in stores:
             store.close()
-    done = f"copied to {target} and verified" if copied.fresh else f"stood in {target} already, verified"
-    echo(f"graph {plan.namespace} {done}: fingerprint {copied.fingerprint}")
-    echo(f"nodes {dict(copied.nodes)}\nedges {dict(copied.edges)}")
+    done = f"copied to {target} and verified" if fresh else f"stood in {target} already, verified"
+    echo(f"graph {plan.namespace} {done}: fingerprint {copied['fingerprint']}")
+    echo(f"nodes {copied['nodes']}\nedges {copied['edges']}")
 
 
 @app.command("list")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -114,9 +113,9 @@ def held_content(store: GraphStore, folder: Path) -> Mapping[str, Any]:
             notice(f"{note} is damaged ({type(error).__name__}: {error}): the graph is read again")
     if isinstance(store, ArrayStore):
         store.check(content=True)  # edges stand there thrice, of which a fingerprint reads one
-    from hopbench.retrieval.graph.stores.contents import StoredTables, content
+    from hopbench.retrieval.graph.stores.contents import content, stored_tables
 
-    held = asdict(content(StoredTables(store)))
+    held = content(stored_tables(store))
     if stamp is None:
         return held
     if note.is_dir():

@@ -14,7 +14,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import Field
 
-from hopbench.retrieval.adapters import Found, ask, first_of_each
+from hopbench.retrieval.adapters import ask, first_of_each
 from hopbench.retrieval.external import Retrieve
 
 
@@ -50,8 +50,7 @@ class HopBenchRetriever(BaseRetriever):  # type: ignore[misc]  # the library is 
     k: int = Field(default=5, ge=1, le=100)
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        return [_document(one) for one in ask(self.index, self.strategy, query, self.k)]
-
-
-def _document(one: Found) -> Document:
-    return Document(page_content=one.text, id=one.passage, metadata=dict(one.metadata))
+        return [
+            Document(page_content=chunk.content, id=chunk.passage_id, metadata=metadata)
+            for chunk, _, metadata in ask(self.index, self.strategy, query, self.k)
+        ]

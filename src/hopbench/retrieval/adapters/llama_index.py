@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from hopbench.retrieval.adapters import Found, ask, first_of_each
+from hopbench.retrieval.adapters import ask, first_of_each
 from hopbench.retrieval.external import Retrieve
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.base import Strategy
@@ -49,17 +49,14 @@ class HopBenchRetriever(BaseRetriever):  # type: ignore[misc]  # the library is 
         self.k = k
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return [_node(one) for one in ask(self.index, self.strategy, query_bundle.query_str, self.k)]
-
-
-def _node(one: Found) -> NodeWithScore:
-    # Ids and scores are for the program: a model reads title and text only.
-    hidden = list(one.metadata)
-    node = TextNode(
-        id_=one.passage,
-        text=one.text,
-        metadata=dict(one.metadata),
-        excluded_llm_metadata_keys=hidden,
-        excluded_embed_metadata_keys=hidden,
-    )
-    return NodeWithScore(node=node, score=one.score)
+        nodes = []
+        for chunk, score, metadata in ask(self.index, self.strategy, query_bundle.query_str, self.k):
+            node = TextNode(
+                id_=chunk.passage_id,
+                text=chunk.content,
+                metadata=metadata,
+                excluded_llm_metadata_keys=list(metadata),  # they are for the program: a model reads title and text
+                excluded_embed_metadata_keys=list(metadata),
+            )
+            nodes.append(NodeWithScore(node=node, score=score))
+        return nodes

@@ -9,10 +9,12 @@ direction: such an edge has no statements, and its types are rule types.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from operator import itemgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,27 +33,39 @@ NODE_COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ENTITY: ("id", "name", "type", "description", "aliases"),
     }
 )
+
+
+class EdgeType(NamedTuple):
+    """The node labels at the ends of a type of edges, its columns beside the ends, and which of them is the weight."""
+
+    source: str
+    target: str
+    columns: tuple[str, ...] = ()
+    weight: str | None = None
+
+
+EDGE_TYPES: Mapping[str, EdgeType] = MappingProxyType(
+    {
+        CONTAINS: EdgeType(DOCUMENT, CHUNK),
+        MENTIONED_IN: EdgeType(ENTITY, CHUNK, ("count", "weight", "tags"), "weight"),
+        SIMILAR_TO: EdgeType(CHUNK, CHUNK, ("similarity", "tags"), "similarity"),
+        RELATED_TO: EdgeType(
+            ENTITY, ENTITY, ("strength", "types", "description", "tags", "statements"), weight="strength"
+        ),
+    }
+)
+"""What stores, fingerprints, queries and displays know of the types of edges: a new type is a row here."""
+
 EDGE_COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        CONTAINS: ("source", "target"),
-        MENTIONED_IN: ("source", "target", "count", "weight", "tags"),
-        SIMILAR_TO: ("source", "target", "similarity", "tags"),
-        RELATED_TO: ("source", "target", "strength", "types", "description", "tags", "statements"),
-    }
+    {kind: ("source", "target", *edges.columns) for kind, edges in EDGE_TYPES.items()}
 )
-EDGE_ENDS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        CONTAINS: (DOCUMENT, CHUNK),
-        MENTIONED_IN: (ENTITY, CHUNK),
-        SIMILAR_TO: (CHUNK, CHUNK),
-        RELATED_TO: (ENTITY, ENTITY),
-    }
+EDGE_ENDS: Mapping[str, tuple[str, str]] = MappingProxyType({kind: edges[:2] for kind, edges in EDGE_TYPES.items()})
+WEIGHT_OF: Mapping[str, str] = MappingProxyType(
+    {kind: edges.weight for kind, edges in EDGE_TYPES.items() if edges.weight}
 )
+COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType({**NODE_COLUMNS, **EDGE_COLUMNS})
 LIST_COLUMNS = frozenset({"aliases", "tags", "types", "statements"})
 SPARSE_COLUMNS = frozenset({"statements"})  # empty for most edges of a large graph, so stores omit empty lists
-WEIGHT_OF: Mapping[str, str] = MappingProxyType(
-    {SIMILAR_TO: "similarity", RELATED_TO: "strength", MENTIONED_IN: "weight"}
-)
 
 
 def document_id(passage_id: str) -> str:
@@ -71,11 +85,7 @@ VectorPart = tuple[str, Sequence[str], NDArray[np.float32]]
 class Tables(Protocol):
     """A whole graph, read in parts: input of a store's write and of a fingerprint, never all in memory."""
 
-    def names(self) -> tuple[Sequence[str], Sequence[str]]:
-        """The node labels and the edge types."""
-        ...
-
-    def parts(self, name: str) -> Iterator[pd.DataFrame]:
+    def parts(self, name: str, /) -> Iterator[pd.DataFrame]:
         """The rows of a node label or an edge type, in the same order each time."""
         ...
 
@@ -85,8 +95,16 @@ class Tables(Protocol):
 
 
 @dataclass(frozen=True)
+class TableParts:
+    """`Tables` that functions read."""
+
+    parts: Callable[[str], Iterator[pd.DataFrame]]
+    vector_parts: Callable[[], Iterator[VectorPart]] = lambda: iter(())
+
+
+@dataclass(frozen=True)
 class GraphTables:
-    """A whole graph: a DataFrame per node label and edge type, with the columns of `NODE_COLUMNS`/`EDGE_COLUMNS`.
+    """`Tables` in memory: a DataFrame per node label and edge type, with the columns of `COLUMNS`.
 
     Undirected edges (SIMILAR_TO, RELATED_TO) occur once, with source < target; there are no self-loops. The direction
     of each relation is in `statements` (`Statement`). `vectors` holds the embeddings of a node label, a row per row of
@@ -102,13 +120,9 @@ class GraphTables:
         """Rows per node label and per edge type."""
         return {k: len(v) for k, v in self.nodes.items()}, {k: len(v) for k, v in self.edges.items()}
 
-    def names(self) -> tuple[Sequence[str], Sequence[str]]:
-        """See `Tables.names`."""
-        return list(self.nodes), list(self.edges)
-
-    def parts(self, name: str) -> Iterator[pd.DataFrame]:
-        """See `Tables.parts`; one part."""
-        yield self.nodes[name] if name in NODE_COLUMNS else self.edges[name]
+    def parts(self, name: str, /) -> Iterator[pd.DataFrame]:
+        """See `Tables.parts`; one part, or none of a table that is not there."""
+        yield from (table[name] for table in (self.nodes, self.edges) if name in table)
 
     def vector_parts(self) -> Iterator[VectorPart]:
         """See `Tables.vector_parts`; one part per label."""
@@ -116,9 +130,23 @@ class GraphTables:
             yield label, self.nodes[label]["id"].tolist(), vectors
 
 
+def full_parts(tables: Tables, columns: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The parts of the tables that `columns` names, each with all of its columns."""
+    for name, wanted in columns.items():
+        for part in tables.parts(name):
+            yield name, part.reindex(columns=list(wanted))
+
+
+def vector_rows(tables: Tables, rows: int) -> Iterator[tuple[str, dict[str, list[float]]]]:
+    """The vectors of `rows` nodes of a label at a time, by id, as numbers that any engine takes."""
+    for label, ids, vectors in tables.vector_parts():
+        for begin in range(0, len(ids), rows):
+            part = slice(begin, begin + rows)
+            yield label, dict(zip(ids[part], vectors[part].tolist(), strict=True))
+
+
 DIRECTED, SYMMETRIC = "->", "<->"
 INVERSE = "inverse of"
-_RULES = frozenset(RULE_RELATIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,31 +180,13 @@ class Statement:
         return self.directed, first, second, self.type, self.description
 
 
+_STATED = ("subject", "type", "object", "description", "weight")
+
+
 def encoded(statements: Iterable[Statement]) -> list[str]:
     """Encode statements as an edge's `statements`: strongest first, ties by subject, type, object."""
-    ordered = sorted(
-        statements,
-        key=lambda statement: (
-            -statement.weight,
-            statement.subject,
-            statement.type,
-            statement.object,
-            statement.description,
-        ),
-    )
-    return [
-        json.dumps(
-            {
-                "subject": statement.subject,
-                "type": statement.type,
-                "object": statement.object,
-                "description": statement.description,
-                "weight": statement.weight,
-            },
-            ensure_ascii=False,
-        )
-        for statement in ordered
-    ]
+    ordered = sorted(statements, key=lambda one: (-one.weight, one.subject, one.type, one.object, one.description))
+    return [json.dumps({name: getattr(one, name) for name in _STATED}, ensure_ascii=False) for one in ordered]
 
 
 def statements_of(
@@ -187,25 +197,12 @@ def statements_of(
     An edge without statements of its own is symmetric if its types are those of rules. Any other comes from an external
     graph, and states its types in the direction of the edge.
     """
-    known = _decoded(texts or ())
+    known = []
+    for text in texts or ():
+        with suppress(ValueError, TypeError, KeyError):  # in an external graph the property may hold anything
+            subject, type_, object_, worded, weight = itemgetter(*_STATED)(json.loads(text))
+            known.append(Statement(subject, type_, object_, worded, float(weight)))
     if known:
         return known
-    directed = not types or not _RULES.issuperset(types)
-    weight = round(10.0 * strength, 6)
-    return [Statement(source, ", ".join(sorted(types)), target, description or "", weight, directed)]
-
-
-def _decoded(texts: Sequence[str]) -> list[Statement]:
-    """Decode the texts that are statements; in an external graph the property may hold anything."""
-    statements = []
-    for text in texts:
-        try:
-            fields = json.loads(text)
-            statements.append(
-                Statement(
-                    fields["subject"], fields["type"], fields["object"], fields["description"], float(fields["weight"])
-                )
-            )
-        except (ValueError, TypeError, KeyError):
-            continue
-    return statements
+    directed = not types or not set(types) <= set(RULE_RELATIONS)
+    return [Statement(source, ", ".join(sorted(types)), target, description or "", round(10.0 * strength, 6), directed)]

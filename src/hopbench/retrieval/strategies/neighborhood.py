@@ -175,7 +175,7 @@ def _evidence(
     owner = int(graph.owners[place])
     start, entity, score = graph.starts[owner], graph.entities[owner], float(graph.scores[place])
     mentions = around.mentions[entity]
-    count = int(mentions.counts[np.searchsorted(mentions.rows, graph.rows[place])])
+    count = int(mentions.weights[np.searchsorted(mentions.rows, graph.rows[place])])
     path = around.paths[start][entity]
     parts = {"graph": score, "weight": path.weight, "hop": path.hop, "mentions": count}
     return parts, (*around.path(start, entity), Step(MENTIONED_IN, entity, chunk, count, score))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,15 @@ from scipy import sparse
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import CHUNK, EDGE_ENDS, ENTITY, MENTIONED_IN, RELATED_TO, SIMILAR_TO
-from hopbench.retrieval.graph.stores.arrays.store import ArrayStore, EdgeRows
+from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph
+from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore
 from hopbench.retrieval.index import Arrays, Batch, Index
 from hopbench.retrieval.support.texts import SortedTexts
 from hopbench.retrieval.types import Counters
 
 VERSION = "adjacency-2"  # of the cached files
-KINDS = MENTIONED_IN, RELATED_TO, SIMILAR_TO
+KINDS = MENTIONED_IN, RELATED_TO, SIMILAR_TO  # in the order of the matrices
 CSR = "data", "indices", "indptr"  # in the order of scipy's constructor
 
 
@@ -59,8 +60,23 @@ class Adjacency:
 
 
 def adjacency(batch: Batch, counters: Counters) -> Adjacency:
-    """The graph's adjacency, read once per index and charged in full to each batch that uses it."""
-    graph = batch.index.memo.get("adjacency", lambda: _read(batch.index))
+    """The graph's adjacency, read once per index and charged in full to each batch that uses it.
+
+    It is cached in files that processes share if the store has a stamp.
+    """
+    index = batch.index
+
+    def read() -> Adjacency:
+        arrays = index.graph_arrays("adjacency", VERSION, lambda: _arrays(index))
+        entities = SortedTexts(arrays["entities"], arrays["entities.ends"])
+        sizes = {ENTITY: len(entities), CHUNK: len(index.row_of)}
+        mentions, related, similar = (
+            sparse.csr_array(tuple(arrays[f"{kind}.{part}"] for part in CSR), (sizes[near], sizes[far]))
+            for kind, (near, far) in ((kind, EDGE_ENDS[kind]) for kind in KINDS)
+        )
+        return Adjacency(entities, mentions, related, similar, int(arrays["rows"][0]))
+
+    graph = index.memo.get("adjacency", read)
     counters.round_trips += 1
     counters.rows += graph.rows
     return graph
@@ -72,116 +88,77 @@ def mentioning(batch: Batch, entities: Sequence[str]) -> list[int]:
     if not isinstance(store, ArrayStore):
         graph = adjacency(batch, Counters())
         return [int(graph.frequency[graph.entity_row[one]]) if one in graph.entity_row else 0 for one in entities]
-    rows = store.graph.nodes[ENTITY].rows(entities).tolist()
-    around = (store.graph.around(ENTITY, row, MENTIONED_IN).others if row >= 0 else () for row in rows)
-    return [len(np.unique(others)) for others in around]
-
-
-def _read(index: Index) -> Adjacency:
-    """Read the adjacency, cached in files that processes share if the store has a stamp."""
-    arrays = index.graph_arrays("adjacency", VERSION, lambda: _arrays(index))
-    entities = SortedTexts(arrays["entities"], arrays["entities.ends"])
-    m, n = len(entities), len(index.row_of)
-
-    def of(kind: str, shape: tuple[int, int]) -> sparse.csr_array:
-        return sparse.csr_array(tuple(arrays[f"{kind}.{part}"] for part in CSR), shape)
-
-    return Adjacency(
-        entities,
-        of(MENTIONED_IN, (m, n)),
-        of(RELATED_TO, (m, m)),
-        of(SIMILAR_TO, (n, n)),
-        int(arrays["rows"][0]),
-    )
+    rows = store.graph.nodes[ENTITY].rows(entities)
+    mentions = store.graph.gathered(ENTITY, rows, MENTIONED_IN)
+    return [len(np.unique(mentions.others[part])) for part in mentions.parts()]
 
 
 def _arrays(index: Index) -> Arrays:
     """The matrices' parts, and the entities' ids as concatenated UTF-8 with their ends."""
-    ends = _mapped_ends(index.store) if isinstance(index.store, ArrayStore) else _ends(index.store)
-    mentions, related, similar = (ends.edges[kind] for kind in KINDS)
-    entity = np.zeros(len(ends.entities), np.int64)
-    order = sorted(range(len(ends.entities)), key=ends.entities.__getitem__)
+    ids, edges = _edges_of_arrays(index.store.graph) if isinstance(index.store, ArrayStore) else _edges(index.store)
+    order = sorted(range(len(ids[ENTITY])), key=ids[ENTITY].__getitem__)
+    entity = np.zeros(len(order), np.int64)
     entity[order] = np.arange(len(order))
-    chunk = np.fromiter((index.row_of[id_] for id_ in ends.chunks), np.int64, len(ends.chunks))
-    m, n = len(order), len(index.row_of)
-    matrices = {
-        MENTIONED_IN: _matrix(entity[mentions.source], chunk[mentions.target], mentions.weight, (m, n)),
-        RELATED_TO: _symmetric(_matrix(entity[related.source], entity[related.target], related.weight, (m, m))),
-        SIMILAR_TO: _symmetric(_matrix(chunk[similar.source], chunk[similar.target], similar.weight, (n, n))),
-    }
-    parts = {f"{kind}.{part}": getattr(matrix, part) for kind, matrix in matrices.items() for part in CSR}
-    rows = sum(len(one.source) for one in (mentions, related, similar))
-    utf8, entity_ends = SortedTexts.arrays([ends.entities[row] for row in order])
-    return {"entities": utf8, "entities.ends": entity_ends, "rows": np.array([rows]), **parts}
+    number = {ENTITY: entity, CHUNK: np.fromiter((index.row_of[id_] for id_ in ids[CHUNK]), np.int64, len(ids[CHUNK]))}
+    sizes = {ENTITY: len(order), CHUNK: len(index.row_of)}
+    utf8, entity_ends = SortedTexts.arrays([ids[ENTITY][row] for row in order])
+    rows = sum(len(weight) for _, _, weight in edges.values())
+    arrays: dict[str, NDArray[Any]] = {"entities": utf8, "entities.ends": entity_ends, "rows": np.array([rows])}
+    for kind, (source, target, weight) in edges.items():
+        near, far = EDGE_ENDS[kind]
+        matrix = _matrix(number[near][source], number[far][target], weight, (sizes[near], sizes[far]))
+        if near == far:
+            matrix = sparse.csr_array(matrix.maximum(matrix.T))
+            matrix.sort_indices()
+        arrays |= {f"{kind}.{part}": getattr(matrix, part) for part in CSR}
+    return arrays
 
 
-class _Ends(NamedTuple):
-    """All edges with integer ends, and the ids of entities and chunks by these integers."""
-
-    entities: Sequence[str]
-    chunks: Sequence[str]
-    edges: Mapping[str, EdgeRows]
+Edges = Mapping[str, tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]]
+"""Edge type → the ends of all edges as integers, and their weights."""
 
 
-def _ends(store: GraphStore) -> _Ends:
-    """Read edges from any engine, part by part; ids are numbered in order of appearance."""
+def _edges(store: GraphStore) -> tuple[Mapping[str, Sequence[str]], Edges]:
+    """Read edges from any engine, part by part; ids by label are numbered in order of appearance."""
     numbers: dict[str, dict[str, int]] = {ENTITY: {}, CHUNK: {}}
-    parts: dict[str, list[EdgeRows]] = {kind: [] for kind in KINDS}
+    parts: dict[str, list[tuple[NDArray[Any], ...]]] = {
+        kind: [(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))] for kind in KINDS
+    }
     for record in chain.from_iterable(store.read_parts(cypher.ADJACENCY)):
-        source, target = (
-            _numbered(record[end], numbers[label])
-            for end, label in zip(("source", "target"), EDGE_ENDS[record["kind"]], strict=True)
-        )
-        parts[record["kind"]].append(EdgeRows(source, target, np.array(record["weight"], np.float64)))
-    none = EdgeRows(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
-    edges = {kind: EdgeRows(*map(np.concatenate, zip(none, *found, strict=True))) for kind, found in parts.items()}
-    return _Ends(list(numbers[ENTITY]), list(numbers[CHUNK]), edges)
+        ends = []
+        for end, label in zip(("source", "target"), EDGE_ENDS[record["kind"]], strict=True):
+            known = numbers[label]
+            rows = (known.setdefault(id_, len(known)) for id_ in record[end])
+            ends.append(np.fromiter(rows, np.int32, len(record[end])))
+        parts[record["kind"]].append((*ends, np.array(record["weight"], np.float64)))
+    edges: Any = {kind: tuple(map(np.concatenate, zip(*found, strict=True))) for kind, found in parts.items()}
+    return {label: list(ids) for label, ids in numbers.items()}, edges
 
 
-def _numbered(ids: Sequence[str], numbers: dict[str, int]) -> NDArray[np.int32]:
-    return np.fromiter((numbers.setdefault(id_, len(numbers)) for id_ in ids), np.int32, len(ids))
-
-
-def _mapped_ends(store: ArrayStore) -> _Ends:
-    """Read edges from arrays, whose ends are rows already, so that no strings are created."""
-    edges = {kind: store.edge_rows(kind) for kind in KINDS}
-    mentions, related = edges[MENTIONED_IN], edges[RELATED_TO]
-    ends = mentions.source, related.source, related.target
-    number = np.zeros(max(int(rows.max(initial=-1)) for rows in ends) + 1, np.int32)
-    for rows in ends:
-        number[rows] = 1  # a mark for now; 20 times as fast as np.unique for millions
+def _edges_of_arrays(graph: ArrayGraph) -> tuple[Mapping[str, Sequence[str]], Edges]:
+    """Read edges from arrays, whose ends are rows already: of nodes, only the ids of connected entities are read."""
+    number = np.zeros(len(graph.nodes[ENTITY]) + 1, np.int32)
+    ends = {kind: (graph.edges[kind].source, graph.edges[kind].target) for kind in KINDS}
+    for kind in KINDS:
+        for label, rows in zip(EDGE_ENDS[kind], ends[kind], strict=True):
+            if label == ENTITY:
+                number[rows] = 1  # a mark for now; 20 times as fast as np.unique for millions
     used = np.flatnonzero(number)
     number[used] = np.arange(len(used))
-    return _Ends(
-        store.node_ids(ENTITY, used),
-        store.node_ids(CHUNK),
-        {
-            MENTIONED_IN: mentions._replace(source=number[mentions.source]),
-            RELATED_TO: related._replace(source=number[related.source], target=number[related.target]),
-            SIMILAR_TO: edges[SIMILAR_TO],
-        },
-    )
+    edges: Any = {}
+    for kind in KINDS:
+        pairs = zip(EDGE_ENDS[kind], ends[kind], strict=True)
+        edges[kind] = (*(number[rows] if label == ENTITY else rows for label, rows in pairs), graph.edges[kind].weights)
+    return {ENTITY: graph.ids(ENTITY, used), CHUNK: list(graph.nodes[CHUNK].ids)}, edges
 
 
 def _matrix(
-    row: Sequence[int] | NDArray[np.int64],
-    column: Sequence[int] | NDArray[np.int64],
-    weight: Sequence[float] | NDArray[np.float64],
-    shape: tuple[int, int],
+    row: NDArray[np.int64], column: NDArray[np.int64], weights: NDArray[np.float64], shape: tuple[int, int]
 ) -> sparse.csr_array:
-    weights = np.asarray(weight, dtype=np.float64)
     matrix = sparse.csr_array((weights, (row, column)), shape=shape)
     if matrix.nnz < len(weights):  # parallel edges, only in external graphs: the strongest counts
         order = np.argsort(-weights, kind="stable")
-        cells = np.array(row, np.int64)[order] * shape[1] + np.array(column, np.int64)[order]
-        unique, first = np.unique(cells, return_index=True)
-        positions = np.divmod(unique, shape[1])
-        matrix = sparse.csr_array((weights[order][first], positions), shape=matrix.shape)
+        unique, first = np.unique(row[order] * shape[1] + column[order], return_index=True)
+        matrix = sparse.csr_array((weights[order][first], np.divmod(unique, shape[1])), shape=shape)
     matrix.sort_indices()
     return matrix
-
-
-def _symmetric(matrix: sparse.csr_array) -> sparse.csr_array:
-    both = sparse.csr_array(matrix.maximum(matrix.T))
-    both.sort_indices()
-    return both

@@ -10,14 +10,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RELATED_TO
-from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.search.fusion import DECIMALS
@@ -29,10 +28,10 @@ Floats = NDArray[np.float64]
 
 
 class EntityMentions(NamedTuple):
-    """The mentions of an entity: chunks as index rows, with the weights of the mentions."""
+    """The mentions of an entity: chunks as index rows, with the weights or the numbers of the mentions."""
 
     rows: Ints
-    weights: Floats
+    weights: NDArray[Any]
 
 
 def read_mentions(batch: Batch, counters: Counters, entities: Sequence[str]) -> dict[str, EntityMentions]:
@@ -61,12 +60,12 @@ class Matches:
     and `weights` are those of their mentions.
     """
 
-    rows: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    values: Floats = field(default_factory=lambda: np.zeros(0))
-    cosines: Floats = field(default_factory=lambda: np.zeros(0))
-    begins: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
-    owners: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    weights: Floats = field(default_factory=lambda: np.zeros(0))
+    rows: Ints
+    values: Floats
+    cosines: Floats
+    begins: Ints
+    owners: Ints
+    weights: Floats
 
     @property
     def scores(self) -> Floats:
@@ -84,16 +83,14 @@ def matches(
 ) -> Matches:
     """Sum for each chunk the values of the distinct entities of a question that it mentions."""
     found = [mentions[entity] for entity in entities]
-    if not any(len(each.rows) for each in found):
-        return Matches()
-    sizes = [len(each.rows) for each in found]
-    rows, owners = np.concatenate([each.rows for each in found]), np.repeat(np.arange(len(found)), sizes)
+    rows = np.concatenate([np.zeros(0, np.int64), *(each.rows for each in found)])
+    weights = np.concatenate([np.zeros(0), *(each.weights for each in found)])
+    owners = np.repeat(np.arange(len(found)), [len(each.rows) for each in found])
     order = np.argsort(rows, kind="stable")  # owners stay ascending within a row
     unique, begins = np.unique(rows[order], return_index=True)
-    total = np.add.reduceat(np.asarray(values)[owners[order]], begins)
+    total = np.add.reduceat(np.asarray(values, np.float64)[owners[order]], begins)
     near = cosines(batch.index.vectors, unique, batch.vectors[q])
-    weights = np.concatenate([each.weights for each in found])[order]
-    return Matches(unique, total, near, np.append(begins, len(rows)).astype(np.int64), owners[order], weights)
+    return Matches(unique, total, near, np.append(begins, len(rows)), owners[order], weights[order])
 
 
 MAX_MENTIONS = 31  # log2(31 + 1)/5 = 1
@@ -105,14 +102,9 @@ def proximity(weight: float, hop: int) -> float:
     return weight / 10.0 / 2.0 ** (hop - 1)
 
 
-def mention_boost(mentions: int) -> float:
+def mention_boosts(mentions: Ints) -> Floats:
     """Compute 0.7 + 0.3 · min(log2(mentions + 1)/5, 1). Three mentions: 0.7 + 0.3 · 2/5 = 0.82; from 31 on: 1."""
-    return float(_BOOSTS[min(mentions, MAX_MENTIONS)])
-
-
-def graph_score(weight: float, hop: int, mentions: int) -> float:
-    """Compute proximity · mention boost. Weight 8, three mentions: 0.8 · 0.82 = 0.656 at hop 1, 0.328 at hop 2."""
-    return proximity(weight, hop) * mention_boost(mentions)
+    return np.asarray(_BOOSTS[np.minimum(mentions, MAX_MENTIONS)])
 
 
 class ShortestPath(NamedTuple):
@@ -140,20 +132,12 @@ def neighbors(start: str, related: Mapping[str, Mapping[str, float]], max_hops: 
     return paths
 
 
-class Mentions(NamedTuple):
-    """The chunks (index rows, ascending) that mention an entity, the counts in each, and the boosts of these counts."""
-
-    rows: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    boosts: NDArray[np.float64]
-
-
 @dataclass(slots=True)
 class Surroundings:
     """Data read for a batch: relations (target → strength), mentions of neighbours, paths by start."""
 
     related: dict[str, dict[str, float]] = field(default_factory=dict)
-    mentions: dict[str, Mentions] = field(default_factory=dict)
+    mentions: dict[str, EntityMentions] = field(default_factory=dict)
     paths: dict[str, dict[str, ShortestPath]] = field(default_factory=dict)
 
     def path(self, start: str, entity: str) -> tuple[Step, ...]:
@@ -206,29 +190,20 @@ def read_surroundings(
 
 
 def _hop(batch: Batch, ids: Sequence[str], limits: Mapping[str, object]) -> Surroundings:
-    """Read the relations and mentions of one hop."""
+    """Read the relations and mentions of one hop; the rows of mentions ascend."""
     hop = Surroundings()
     for record in batch.read_uncharged(cypher.NEIGHBORHOOD_HOP, ids=list(ids), **limits)[0]:
+        targets, weights = record["target"], record["weight"]
         if record["kind"] == "R":
-            hop.related[record["id"]] = _strongest(record["target"], record["weight"])
-        elif record["target"]:
-            hop.mentions[record["id"]] = _mentions(batch, record)
+            strongest = dict(zip(targets, weights, strict=True))
+            if len(strongest) < len(targets):  # parallel edges, only in external graphs: the strongest counts
+                strongest = dict(sorted(zip(targets, weights, strict=True), key=lambda pair: pair[1]))
+            hop.related[record["id"]] = strongest
+        elif targets:
+            rows = batch.index.rows([targets])
+            order = np.argsort(rows)
+            hop.mentions[record["id"]] = EntityMentions(rows[order], np.array(weights, np.int64)[order])
     return hop
-
-
-def _strongest(targets: Sequence[str], weights: Sequence[float]) -> dict[str, float]:
-    """Target → strength; of parallel edges (only in external graphs) the strongest."""
-    strongest = dict(zip(targets, weights, strict=True))
-    if len(strongest) < len(targets):
-        strongest = dict(sorted(zip(targets, weights, strict=True), key=lambda pair: pair[1]))
-    return strongest
-
-
-def _mentions(batch: Batch, record: Record) -> Mentions:
-    rows = batch.index.rows([record["target"]])
-    order = np.argsort(rows)
-    counts = np.array(record["weight"], dtype=np.int64)[order]
-    return Mentions(rows[order], counts, _BOOSTS[np.minimum(counts, MAX_MENTIONS)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +248,8 @@ def question_surroundings(
     if rarity:
         values = values * exp(rarity * log(1.0 - log(sizes) / ln(chunks + 1.0)))
     rows = np.concatenate([each.rows for each in mentions])
-    scores = np.round(np.repeat(values, sizes) * np.concatenate([each.boosts for each in mentions]), DECIMALS)
+    boosts = mention_boosts(np.concatenate([each.weights for each in mentions]))
+    scores = np.round(np.repeat(values, sizes) * boosts, DECIMALS)
     owners = np.repeat(np.arange(len(entities)), sizes)
     order = np.lexsort((owners, -scores, rows))
     unique, firsts = np.unique(rows[order], return_index=True)

@@ -34,7 +34,7 @@ def test_nearly_all_edges_are_found_in_a_part_of_the_cells() -> None:
     found, effort = cell_pairs(VECTORS, top_k=5, floor=0.2)
 
     assert len(ends(EXACT) & ends(found)) >= 0.97 * len(EXACT.first)
-    assert effort.probes < effort.cells / 4
+    assert effort["probes"] < effort["cells"] / 4
     cosine = dict(zip(zip(EXACT.first.tolist(), EXACT.second.tolist(), strict=True), EXACT.cosine, strict=True))
     both = [
         at for at, pair in enumerate(zip(found.first.tolist(), found.second.tolist(), strict=True)) if pair in cosine

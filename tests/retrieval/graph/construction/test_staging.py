@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.construction import similarity
 from hopbench.retrieval.graph.construction.plan import APPROXIMATE, EXACT, BuildSettings
-from hopbench.retrieval.graph.construction.similarity import SEARCH, Nearest, nearest, similar_stages
-from hopbench.retrieval.graph.construction.staging import Rounds, Search, Staging, Work
+from hopbench.retrieval.graph.construction.similarity import SEARCH, nearest, similar_stages
+from hopbench.retrieval.graph.construction.staging import Search, Staging, Work
 from hopbench.retrieval.graph.schema import SIMILAR_TO
 from hopbench.retrieval.search import candidates as neighbours
-from hopbench.retrieval.search.candidates import Candidates
+from hopbench.retrieval.search.candidates import Candidates, Pairs
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk
 
@@ -61,9 +61,10 @@ def killed_after(works_done: int, search: Search) -> tuple[Search, list[int]]:
     return counted, begun
 
 
-def same(one: Nearest, other: Nearest) -> bool:
-    pairs = zip(one.pairs, other.pairs, strict=True)
-    return one.search == other.search and all(np.array_equal(ours, theirs) for ours, theirs in pairs)
+def same(one: tuple[Pairs, Mapping[str, Any]], other: tuple[Pairs, Mapping[str, Any]]) -> bool:
+    return one[1] == other[1] and all(
+        np.array_equal(ours, theirs) for ours, theirs in zip(one[0], other[0], strict=True)
+    )
 
 
 def parts_of(number: int, parent: int, survives: bool) -> list[tuple[str, pd.DataFrame]]:
@@ -78,9 +79,8 @@ def test_stages_are_computed_by_workers_and_what_a_killed_one_leaves_in_this_pro
 ) -> None:
     computes = [partial(parts_of, number, os.getpid(), survives) for number in range(3)]
 
-    stages = Staging(tmp_path).each("some", computes, processes=2)
+    tables = list(Staging(tmp_path).each("some", computes, processes=2).parts("t"))
 
-    tables = [next(stage.parts("t")) for stage in stages]
     assert [0, 1, 2] == [table["number"].iloc[0] for table in tables]
     assert survives == (tables[1]["process"].iloc[0] != os.getpid())
 
@@ -89,7 +89,7 @@ def test_stages_are_computed_by_workers_and_what_a_killed_one_leaves_in_this_pro
 def test_a_killed_search_goes_on_after_its_last_round(tmp_path: Path, method: str) -> None:
     vectors, limits = drawn(), {"top_k": 4, "floor": 0.2}
     whole = nearest(vectors, method, **limits)
-    rounds = Rounds(Staging(tmp_path), "rounds", seconds=0.0)  # a work each
+    rounds = partial(Staging(tmp_path).search, "rounds", seconds=0.0)  # a work each
     first, begun = killed_after(12, rounds)
     with pytest.raises(KeyboardInterrupt):
         nearest(vectors, method, **limits, search=first)
@@ -105,7 +105,7 @@ def test_a_killed_search_goes_on_after_its_last_round(tmp_path: Path, method: st
 @METHODS
 def test_a_damaged_round_is_done_again(tmp_path: Path, method: str, capsys: pytest.CaptureFixture[str]) -> None:
     vectors, limits = drawn(), {"top_k": 4, "floor": 0.2}
-    rounds = Rounds(Staging(tmp_path), "rounds", seconds=0.0)
+    rounds = partial(Staging(tmp_path).search, "rounds", seconds=0.0)
     with pytest.raises(KeyboardInterrupt):
         nearest(vectors, method, **limits, search=killed_after(12, rounds)[0])
     (file,) = (tmp_path / "rounds").glob("candidates-*.parquet")
@@ -117,7 +117,7 @@ def test_a_damaged_round_is_done_again(tmp_path: Path, method: str, capsys: pyte
 
 def test_rounds_of_another_division_are_not_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     vectors, limits = drawn(), {"top_k": 4, "floor": 0.2}
-    rounds = Rounds(Staging(tmp_path), "rounds", seconds=0.0)
+    rounds = partial(Staging(tmp_path).search, "rounds", seconds=0.0)
     with pytest.raises(KeyboardInterrupt):
         nearest(vectors, EXACT, **limits, search=killed_after(12, rounds)[0])
     monkeypatch.setattr(similarity, "TILE_ROWS", 100)  # as another version may divide the chunks

@@ -17,7 +17,13 @@ from hopbench.eval.graph_quality import agreement
 from hopbench.retrieval.embedding.base import Vectors
 from hopbench.retrieval.graph.construction.builder import build_graph
 from hopbench.retrieval.graph.construction.plan import BuildSettings, GraphPlan
-from hopbench.retrieval.graph.extract.model import TripleReader, recogniser, resolve_names
+from hopbench.retrieval.graph.extract.model import (
+    TripleReader,
+    aliases_of,
+    recogniser,
+    renamed,
+    resolve_names,
+)
 from hopbench.retrieval.graph.schema import ENTITY, MENTIONED_IN, RELATED_TO
 from hopbench.retrieval.graph.stores.contents import export
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
@@ -85,7 +91,7 @@ def llm(server: ScriptedServer, tmp_path: Path) -> Iterator[LLM]:
 
 
 def test_short_passages_are_read_together_and_told_apart(llm: LLM, server: ScriptedServer) -> None:
-    reading = TripleReader(llm).read(CHUNKS)
+    triples, unread = TripleReader(llm).read(CHUNKS)
     assert 1 == len(server.requests)
     # "Ed Wood is Ed Wood" relates nothing; weight 9 of 10 is a strength of .9.
     # The first description of Ed Wood counts: "Ed Wood is a film.", not that of the second fact.
@@ -98,8 +104,8 @@ def test_short_passages_are_read_together_and_told_apart(llm: LLM, server: Scrip
             *("c2", "Tim Burton", "born in", "Burbank", 0.6, "person", "city", "Tim Burton born in Burbank."),
             *(("fact",), "Tim Burton is a person.", "Burbank is a city."),
         ),
-    ] == list(reading.triples)
-    assert {} == reading.unread
+    ] == list(triples)
+    assert {} == unread
 
 
 def test_long_passages_are_read_alone(llm: LLM, server: ScriptedServer) -> None:
@@ -108,20 +114,20 @@ def test_long_passages_are_read_alone(llm: LLM, server: ScriptedServer) -> None:
 
 
 def test_where_a_call_for_several_fails_each_is_asked_for_alone(llm: LLM, server: ScriptedServer) -> None:
-    reading = TripleReader(llm).read([*CHUNKS, chunk(4, "Bad", "fault:schema")])
-    assert ["c1", "c2"] == [triple.passage_id for triple in reading.triples]
-    assert ["c4"] == list(reading.unread)
-    assert reading.unread["c4"].startswith("wrong schema")
+    triples, unread = TripleReader(llm).read([*CHUNKS, chunk(4, "Bad", "fault:schema")])
+    assert ["c1", "c2"] == [triple.passage_id for triple in triples]
+    assert ["c4"] == list(unread)
+    assert unread["c4"].startswith("wrong schema")
 
 
 def test_gleaning_adds_what_was_missed(llm: LLM, server: ScriptedServer) -> None:
     glean = [chunk(1, "Gleaned")]
-    assert ["One"] == [triple.object for triple in TripleReader(llm).read(glean).triples]
-    assert ["One", "Two"] == [triple.object for triple in TripleReader(llm, gleaning=1).read(glean).triples]
+    assert ["One"] == [triple.object for triple in TripleReader(llm).read(glean)[0]]
+    assert ["One", "Two"] == [triple.object for triple in TripleReader(llm, gleaning=1).read(glean)[0]]
     assert 2 == len(server.requests)  # the first round came from the cache
     # The second round lists no things: what is known of Gleaned is from the first.
     assert ["Gleaned is a thing."] * 2 == [
-        triple.subject_description for triple in TripleReader(llm, gleaning=1).read(glean).triples
+        triple.subject_description for triple in TripleReader(llm, gleaning=1).read(glean)[0]
     ]
 
 
@@ -226,21 +232,21 @@ def test_names_are_merged_when_sure_and_asked_about_when_doubtful(llm: LLM, serv
     # cos 5° = .996: sure. cos 30° = .87: doubtful, and the model says yes to Burton only. cos 90° = 0: different.
     embedder = Angles(Tim_Burton=0, Tim_W_Burton=5, T_Burton=30, Burbank=-30, other=120)
     triples = [*states("Tim Burton", "Tim Burton", "tim burton", "Tim W Burton", "T Burton", "Burbank")]
-    found = resolve_names(triples, embedder, llm)  # type: ignore[arg-type]
-    assert {"T Burton": "Tim Burton", "Tim W Burton": "Tim Burton", "tim burton": "Tim Burton"} == found.canonical
-    assert {"Tim Burton", "Burbank"} == {one.subject for one in found.apply(triples)}
-    without = resolve_names(triples, embedder)  # type: ignore[arg-type]
-    assert {"Tim W Burton": "Tim Burton", "tim burton": "Tim Burton"} == without.canonical
-    assert {"Tim Burton": ["Tim W Burton", "tim burton"]} == without.aliases()
+    canonical, _ = resolve_names(triples, embedder, llm)  # type: ignore[arg-type]
+    assert {"T Burton": "Tim Burton", "Tim W Burton": "Tim Burton", "tim burton": "Tim Burton"} == canonical
+    assert {"Tim Burton", "Burbank"} == {one.subject for one in renamed(triples, canonical)}
+    without, _ = resolve_names(triples, embedder)  # type: ignore[arg-type]
+    assert {"Tim W Burton": "Tim Burton", "tim burton": "Tim Burton"} == without
+    assert {"Tim Burton": ["Tim W Burton", "tim burton"]} == aliases_of(without)
 
 
 def test_names_that_differ_in_a_number_are_never_one() -> None:
     embedder = Angles(**{"1 April 1787": 0, "1 April 1788": 1, "Henry IV": 40, "Henry V": 41, "other": 120})
-    assert {} == resolve_names(states("1 April 1787", "1 April 1788", "Henry IV", "Henry V"), embedder).canonical  # type: ignore[arg-type]
+    assert {} == resolve_names(states("1 April 1787", "1 April 1788", "Henry IV", "Henry V"), embedder)[0]  # type: ignore[arg-type]
 
 
 def test_a_pair_the_model_does_not_answer_for_stays_apart_and_is_told(llm: LLM) -> None:
     embedder = Angles(**{"fault:500 a": 0, "fault:500 b": 30, "other": 120})
-    found = resolve_names(states("fault:500 a", "fault:500 b"), embedder, llm)  # type: ignore[arg-type]
-    assert {} == found.canonical
-    assert ["1 pairs of names from ('fault:500 a', 'fault:500 b')"] == list(found.undecided)
+    canonical, undecided = resolve_names(states("fault:500 a", "fault:500 b"), embedder, llm)  # type: ignore[arg-type]
+    assert {} == canonical
+    assert ["1 pairs of names from ('fault:500 a', 'fault:500 b')"] == list(undecided)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,16 +13,15 @@ from tests.support.graphs import corpora
 from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.graph.extract.names import (
     AliasTable,
-    Named,
-    Phrases,
     ReadChunk,
     alias_table,
+    first_phrases,
     keep_phrases,
-    mention_counts,
-    named_entities,
+    phrases_of,
     read_chunk,
     titled_entities,
 )
+from hopbench.retrieval.graph.extract.rules import entity_parts
 from hopbench.retrieval.text import title_key, tokens
 from hopbench.retrieval.types import Chunk, Passage
 
@@ -29,19 +30,26 @@ def chunk(title: str, text: str = "", number: int = 0) -> Chunk:
     return Chunk(f"c{number}", f"c{number}", 0, title, text)
 
 
-def read(*passages: tuple[str, str]) -> tuple[list[ReadChunk], dict[tuple[str, ...], Named]]:
+def read(*passages: tuple[str, str]) -> tuple[list[ReadChunk], dict[tuple[str, ...], Any]]:
     chunks = [chunk(title, text, number) for number, (title, text) in enumerate(passages)]
     table = alias_table(chunks)
     pieces = [read_chunk(one, table) for one in chunks]
-    phrases = returning(pieces)
+    return pieces, entities_of(pieces, table)
+
+
+def entities_of(pieces: list[ReadChunk], table: AliasTable) -> dict[tuple[str, ...], Any]:
+    phrases = recurring(pieces)
     keep_phrases(pieces, phrases)
-    return pieces, {one.key: one for one in named_entities(titled_entities(pieces, table), phrases, {})}
+    rows = [row for _, part in entity_parts(titled_entities(pieces, table), phrases) for row in part.itertuples()]
+    return {tuple(row.id.removeprefix("e:").split(" ")): row for row in rows}
 
 
-def returning(pieces: Sequence[ReadChunk]) -> dict[tuple[str, ...], str]:
-    phrases = Phrases()
-    phrases.add(pieces)
-    return phrases.names()
+def mention_counts(piece: ReadChunk) -> Counter[tuple[str, ...]]:
+    return Counter(mention.key for mention in piece.mentions)
+
+
+def recurring(pieces: Sequence[ReadChunk]) -> dict[tuple[str, ...], str]:
+    return {key: spelling for key, _, spelling, recurs in first_phrases(phrases_of(pieces)) if recurs}
 
 
 def named(piece: ReadChunk) -> set[str]:
@@ -218,7 +226,7 @@ def test_parts_of_one_passage_are_one_passage_for_phrases() -> None:
     parts = [Chunk(f"p#{n}", "p", n, "", "he met Orson Welles there") for n in (0, 1)]
     pieces = [read_chunk(one, alias_table(parts)) for one in parts]
 
-    assert {} == returning(pieces)
+    assert {} == recurring(pieces)
 
 
 @given(corpora())
@@ -226,13 +234,11 @@ def test_every_mention_names_an_entity_and_stands_where_its_span_says(passages: 
     chunks = chunk_passages(passages)
     table = alias_table(chunks)
     pieces = [read_chunk(one, table) for one in chunks]
-    phrases = returning(pieces)
-    keep_phrases(pieces, phrases)
-    entities = {one.key for one in named_entities(titled_entities(pieces, table), phrases, {})}
+    entities = entities_of(pieces, table)
 
     for piece in pieces:
         for mention in piece.mentions:
-            sentence, start, length = mention.span
+            sentence, start, length, *_ = mention
             assert mention.key in entities
             assert 0 < mention.weight <= 1
             assert 0 <= start <= start + length <= len(piece.words[sentence])

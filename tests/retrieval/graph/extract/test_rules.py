@@ -107,11 +107,10 @@ def test_columns_are_those_of_the_schema() -> None:
             assert list(EDGE_COLUMNS[kind]) == list(tables[kind])
 
 
-@given(corpora(low=1), st.integers(1, 4), st.integers(1, 5))
-def test_a_corpus_read_in_blocks_gives_the_same_tables(passages: Sequence[Passage], block: int, rows: int) -> None:
+@given(corpora(low=1), st.integers(1, 5))
+def test_tables_in_small_parts_are_the_same_tables(passages: Sequence[Passage], rows: int) -> None:
     whole = extract(*passages)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rules, "CHUNKS_PER_BLOCK", block)
         patch.setattr(rules, "ROWS_PER_PART", rows)
         parts = extract(*passages)
 

@@ -21,13 +21,13 @@ def test_a_real_model_reads_a_passage_in_the_wanted_form(small_model_url: str, t
     settings = Settings(timeout=120, concurrency=1, max_concurrency=1)
     with LLM(Endpoint(MODEL, small_model_url), tmp_path, ledger, settings) as llm:
         reader = TripleReader(llm, passages_per_call=1, max_triples=1)
-        reading, again = reader.read(chunks), reader.read(chunks)
+        (triples, unread), again = reader.read(chunks), reader.read(chunks)
     totals = ledger.totals()["extract"]
     ledger.close()
-    assert {} == reading.unread
-    assert reading == again
+    assert {} == unread
+    assert (triples, unread) == again
     # One call was sent, the second reading came from the cache; the endpoint counted tokens.
     assert (2, 1, 0, 1) == (totals.calls, totals.cached, totals.failed, totals.attempts)
     assert totals.tokens_in > 0
     assert totals.tokens_out > 0
-    assert all(0.1 <= triple.confidence <= 1.0 for triple in reading.triples)
+    assert all(0.1 <= triple.confidence <= 1.0 for triple in triples)

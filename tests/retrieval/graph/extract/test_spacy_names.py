@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.machinery import ModuleSpec
 from itertools import cycle
 from pathlib import Path
@@ -17,7 +18,7 @@ from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.graph.construction.builder import build_graph
 from hopbench.retrieval.graph.extract.names import ReadChunk, alias_table, read_chunk
 from hopbench.retrieval.graph.extract.rules import rule_tables
-from hopbench.retrieval.graph.extract.spacy_names import MODEL_VARIABLE, SpacyNames, recogniser
+from hopbench.retrieval.graph.extract.spacy_names import MODEL_VARIABLE, recogniser, spacy_names
 from hopbench.retrieval.graph.schema import ENTITY, MENTIONED_IN
 from hopbench.retrieval.graph.stores.contents import export
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
@@ -71,13 +72,13 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Any:
         chunks = chunk_passages(Passage(f"p{n}", title, text) for n, text in enumerate(texts))
         table = alias_table(chunks)
         pieces = [read_chunk(chunk, table) for chunk in chunks]
-        return pieces, SpacyNames("model@1/spacy@3")(pieces, table)
+        return pieces, spacy_names("model@1/spacy@3", pieces, table)
 
     return read
 
 
 def phrases(piece: ReadChunk) -> list[str]:
-    return [" ".join(key) for key, _ in piece.phrases]
+    return [" ".join(phrase.key) for phrase in piece.phrases]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +135,7 @@ def test_typed_phrases_must_return_too(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     chunks = chunk_passages(passages)
     tagger = Tagger(chunk.content for chunk in chunks)
-    entities = rule_tables(chunks, tagger, SpacyNames("model@1/spacy@3"))[ENTITY]
+    entities = rule_tables(chunks, tagger, partial(spacy_names, "model@1/spacy@3"))[ENTITY]
     kinds = dict(zip(entities["name"], entities["type"], strict=True))
 
     # Toledo stands in one passage only; Big Ben returns, but spaCy has no label for it.

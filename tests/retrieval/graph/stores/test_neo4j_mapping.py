@@ -24,7 +24,7 @@ from hopbench.retrieval.graph.schema import (
     GraphTables,
 )
 from hopbench.retrieval.graph.stores.contents import export, fingerprint
-from hopbench.retrieval.graph.stores.graph_mapping import ABSENT, GraphMapping, Property, load_mapping
+from hopbench.retrieval.graph.stores.graph_mapping import ABSENT, GraphMapping, load_mapping
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.graph.stores.mapped_store import MappedStore
 from hopbench.retrieval.graph.stores.neo4j_connection import Connection
@@ -279,7 +279,7 @@ CALL (id) {
 }
 RETURN id, target, weight
 """ == mapping.rewrite(cypher.ENTITY_CHUNKS)
-    assert f"[r:`{ABSENT}`]" in mapping.rewrite(cypher.export_edges(SIMILAR_TO))
+    assert f"[r:`{ABSENT}`]" in mapping.rewrite(cypher.EXPORTS[SIMILAR_TO])
     assert "`weight` * 0.1" in mapping.rewrite(cypher.EXPANSION_HOP)
 
 
@@ -288,7 +288,7 @@ def test_an_edge_of_several_types_and_a_node_of_any_label_are_told_apart() -> No
     mapping = GraphMapping(
         {"Entity": "base"},
         {"RELATED_TO": "RELATES"},
-        {"RELATED_TO": {"strength": Property("weight")}, "Entity": {"id": Property("key")}},
+        {"RELATED_TO": {"strength": ("weight", 1.0)}, "Entity": {"id": ("key", 1.0)}},
     )
 
     assert (
@@ -317,7 +317,7 @@ def test_edges_of_one_name_are_told_apart_by_their_ends(tmp_path: Path) -> None:
 
 def test_a_mapping_of_nothing_changes_no_meaning() -> None:
     assert "MATCH (n:`Entity`) WHERE $namespace = $namespace\nRETURN n.`id` AS `id`" in GraphMapping().rewrite(
-        cypher.export_nodes(ENTITY)
+        cypher.EXPORTS[ENTITY]
     )
 
 

@@ -17,6 +17,7 @@ from tests.support.graphs import ASKED, WORLD, built_index, fresh, plan_of
 from hopbench.flows.graph.build import held_content
 from hopbench.retrieval.embedding.factory import get_embedder
 from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.cypher import neo4j
 from hopbench.retrieval.graph.schema import (
     CHUNK,
     CONTAINS,
@@ -221,4 +222,4 @@ def test_joined_edges_follow_the_builders_rule() -> None:
 
 
 def test_queries_that_are_not_hops_stay_as_they_are() -> None:
-    assert [] == [query for query in cypher.PARTS if cypher.one_each(query) != query]
+    assert [] == [query for query in cypher.PARTS if neo4j.one_each(query) != query]

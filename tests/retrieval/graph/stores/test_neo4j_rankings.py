@@ -115,8 +115,8 @@ def both_stores(plan: GraphPlan, connection: Connection, folder: Path, questions
     local = built_index(plan, folder)
     with neo4j_namespaces(connection) as opened:
         store = opened("parity")
-        copied = copy_graph(Renamed(local.store, store.namespace), store, plan.embedder)
-        assert copied.fresh
+        _, fresh_copy = copy_graph(Renamed(local.store, store.namespace), store, plan.embedder)
+        assert fresh_copy
         assert isinstance(store, Neo4jStore)
         traversals_seek_ids(store)
         same_rankings(local, fresh(local, store), questions)

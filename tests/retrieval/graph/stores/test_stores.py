@@ -348,7 +348,7 @@ def test_a_record_stands_for_as_many_rows_as_its_lists_are_long(record: Record, 
 def survives(store: GraphStore, graph: PlainGraph) -> None:
     store.write(graph.tables(), RECORD)
     assert_same(graph.tables(), export(reopened(store)))
-    assert len(graph.chunks) == len(store.read(cypher.export_nodes(CHUNK)))
+    assert len(graph.chunks) == len(store.read(cypher.EXPORTS[CHUNK]))
 
 
 @settings(max_examples=40)

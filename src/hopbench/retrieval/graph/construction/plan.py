@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from operator import attrgetter
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _BUILD = "hopbench.retrieval.graph.construction.extraction"
 BUILT_IN: Mapping[str, str] = {
     "rules": f"{_BUILD}:by_rules",
-    "spacy": f"{_BUILD}:by_spacy",
+    "spacy": f"{_BUILD}:by_rules",
     "triples": f"{_BUILD}:from_triples",
     "rules+triples": f"{_BUILD}:by_rules_and_triples",
     "llm": f"{_BUILD}:by_model",
@@ -174,14 +174,27 @@ class GraphPlan:
 
 def passages_language(passages: Sequence[Passage]) -> Language:
     """Detect the language of most passages, independent of their order."""
-    from hopbench.retrieval.text import detect
+    from hopbench.retrieval.corpus import MappedPassages
+    from hopbench.retrieval.text import detect, sampled  # with regex, which takes as long to load as all flags
 
-    return detect(f"{one.title}. {one.text}" for one in _sample(passages))
+    rows = sampled(len(passages))
+    if isinstance(passages, MappedPassages):
+        sample = passages.many(passages.order[rows])
+    else:
+        ordered = sorted(passages, key=attrgetter("id"))
+        sample = [ordered[row] for row in rows]
+    return detect(f"{one.title}. {one.text}" for one in sample)
 
 
 def corpus_digest(passages: Sequence[Passage]) -> str:
     """SHA-256 of the passages in any order: of the sorted JSON list of [id, title, text], streamed."""
-    digest, rows = hashlib.sha256(b"["), _sorted_rows(passages)
+    from hopbench.retrieval.corpus import MappedPassages
+
+    if isinstance(passages, MappedPassages):
+        rows = ([one.id, one.title, one.text] for one in passages.some(passages.order))
+    else:
+        rows = (row for row in sorted([one.id, one.title, one.text] for one in passages))
+    digest = hashlib.sha256(b"[")
     for number, row in enumerate(rows):
         text = json.dumps(row, ensure_ascii=False)
         digest.update((f", {text}" if number else text).encode("utf-8", "surrogatepass"))
@@ -189,25 +202,6 @@ def corpus_digest(passages: Sequence[Passage]) -> str:
     return digest.hexdigest()
 
 
-def _sample(passages: Sequence[Passage]) -> list[Passage]:
-    from hopbench.retrieval.corpus import MappedPassages
-    from hopbench.retrieval.text import sampled  # with regex, which takes as long to load as all flags
-
-    if isinstance(passages, MappedPassages):
-        return passages.many(passages.order[sampled(len(passages))])
-    ordered = sorted(passages, key=attrgetter("id"))
-    return [ordered[row] for row in sampled(len(ordered))]
-
-
-def _sorted_rows(passages: Sequence[Passage]) -> Iterator[list[str]]:
-    from hopbench.retrieval.corpus import MappedPassages
-
-    if isinstance(passages, MappedPassages):
-        return ([p.id, p.title, p.text] for p in passages.some(passages.order))
-    return iter(sorted([p.id, p.title, p.text] for p in passages))
-
-
 def _digest(value: object) -> str:
-    return hashlib.sha256(
-        json.dumps(value, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
-    ).hexdigest()
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

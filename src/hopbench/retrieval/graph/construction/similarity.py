@@ -9,7 +9,7 @@ rows. A row probes the cells nearest to it; a pair is found if either end probes
 All rows that probe a cell are multiplied with it at once, which is faster than an index that answers row by row
 (docs/scale.md compares them). The number of probes is chosen by the recall it gives on a sample.
 
-A killed build resumes with the candidates of its last saved round (`staging.Rounds`) and the last stage of tags.
+A killed build resumes with the candidates of its last saved round (`Staging.search`) and the last stage of tags.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.construction.plan import APPROXIMATE, EXACT, BuildSettings
-from hopbench.retrieval.graph.construction.staging import Part, Rounds, Search, Stage, Stages, Staging, at_once
+from hopbench.retrieval.graph.construction.staging import Part, Search, Stage, Staging, at_once
 from hopbench.retrieval.graph.schema import EDGE_COLUMNS, SIMILAR_TO
 from hopbench.retrieval.search.candidates import Candidates, Indices, Pairs, blocks, kth_at_least, set_cells
 from hopbench.retrieval.search.cells import Cells, kth_best
 from hopbench.retrieval.search.exact import true_neighbours
 from hopbench.retrieval.support.arithmetic import on_grid
+from hopbench.retrieval.support.arrays import expand_ranges
 from hopbench.retrieval.text import Tagger
 from hopbench.retrieval.types import Chunk
 
@@ -49,8 +49,13 @@ def exact_pairs(vectors: Vectors, *, top_k: int, floor: float, search: Search = 
     parts = [np.arange(part.start, part.stop) for part in blocks(len(vectors), TILE_ROWS)]
 
     def beyond(part: int) -> None:
+        rows = parts[part]
         for others in parts[part + 1 :]:
-            _offer_between(found, vectors, parts[part], others)
+            products = vectors[rows[0] : rows[-1] + 1] @ vectors[others[0] : others[-1] + 1].T
+            here, there = set_cells(products >= found.least[rows, None])
+            found.offer(rows[here], others[there], products[here, there])
+            here, there = set_cells(products >= found.least[others])
+            found.offer(others[there], rows[here], products[here, there])
 
     within = [partial(offer_within, found, vectors, rows, top_k) for rows in parts]
     search(found, [*within, *(partial(beyond, part) for part in range(len(parts)))])
@@ -67,87 +72,57 @@ def offer_within(found: Candidates, vectors: Vectors, rows: Indices, k: int) -> 
     found.offer(rows[here], rows[there], products[here, there])
 
 
-def _offer_between(found: Candidates, vectors: Vectors, rows: Indices, others: Indices) -> None:
-    products = vectors[rows[0] : rows[-1] + 1] @ vectors[others[0] : others[-1] + 1].T
-    here, there = set_cells(products >= found.least[rows, None])
-    found.offer(rows[here], others[there], products[here, there])
-    here, there = set_cells(products >= found.least[others])
-    found.offer(others[there], rows[here], products[here, there])
-
-
 CELLS_PER_ROOT = 2.0  # 2·√n cells for n rows: twice and four times as many took 26% and 120% longer at 100,000
 TARGET_RECALL = 0.98  # share of a sample's true neighbours that must be found
 
 
-class Effort(NamedTuple):
-    """The number of cells, and the number of cells that each row probed."""
+def cell_pairs(
+    vectors: Vectors, *, top_k: int, floor: float, search: Search = at_once
+) -> tuple[Pairs, Mapping[str, int]]:
+    """Find pairs as `exact_pairs` does, among rows of near cells; independent of processor and threads.
 
-    cells: int
-    probes: int
-
-
-class _Probes(NamedTuple):
-    """The rows that probe each cell: `visitors[begins[i] : begins[i + 1]]` probe cell i.
-
-    A row probes the cells whose cosine with it is at least `least` (n,).
+    Returns the number of cells and the number of `probes` of each row, too.
     """
-
-    least: NDArray[np.float32]
-    begins: NDArray[np.int64]
-    visitors: NDArray[np.int32]
-
-    def into(self, cell: int) -> Indices:
-        """The rows that probe a cell, ascending."""
-        return self.visitors[self.begins[cell] : self.begins[cell + 1]].astype(np.intp)
-
-
-def cell_pairs(vectors: Vectors, *, top_k: int, floor: float, search: Search = at_once) -> tuple[Pairs, Effort]:
-    """Find pairs as `exact_pairs` does, among rows of near cells; independent of processor and threads."""
     vectors = on_grid(vectors)
     cells = Cells.fit(vectors, max(round(CELLS_PER_ROOT * len(vectors) ** 0.5), 1))
-    own = cells.own(vectors)
-    effort = Effort(len(cells.centroids), _needed_probes(cells, own, vectors, top_k, floor))
-    probes = _probes(cells, vectors, effort.probes)
-    members = np.split(np.argsort(own, kind="stable"), np.cumsum(np.bincount(own, minlength=effort.cells))[:-1])
+    own, count = cells.own(vectors), len(cells.centroids)
+    probes = _needed_probes(cells, own, vectors, top_k, floor)
+    least, begins, visitors = _probes(cells, vectors, probes)
+    members = np.split(np.argsort(own, kind="stable"), np.cumsum(np.bincount(own, minlength=count))[:-1])
     found = Candidates(vectors, top_k, floor)
-    filled = [cell for cell, rows in enumerate(members) if len(rows)]
-    into = _Into(found, vectors, cells, own, probes)
-    within = [partial(offer_within, found, vectors, members[cell], top_k) for cell in filled]
-    search(found, [*within, *(partial(into.offer, cell, members[cell]) for cell in filled)])
-    return found.pairs(), effort
 
-
-class _Into(NamedTuple):
-    """Offers the members of a cell and its visitors to each other."""
-
-    found: Candidates
-    vectors: Vectors
-    cells: Cells
-    own: Indices
-    probes: _Probes
-
-    def offer(self, cell: int, members: Indices) -> None:
+    def offer(cell: int) -> None:
         """Offer a cell's members and the rows of other cells that probe it to each other.
 
         A member that probes the row's cell is not offered the row here, but there.
         """
-        found, block = self.found, self.vectors[members]
-        probed = self.cells.products(block) >= self.probes.least[members, None]  # (members, cells)
-        visitors = self.probes.into(cell)
-        visitors = visitors[self.own[visitors] != cell]
-        for part in blocks(len(visitors)):
-            rows = visitors[part]
-            products = self.vectors[rows] @ block.T
+        inside = members[cell]
+        block = vectors[inside]
+        probed = cells.products(block) >= least[inside, None]  # (members, cells)
+        outside = visitors[begins[cell] : begins[cell + 1]].astype(np.intp)
+        outside = outside[own[outside] != cell]
+        for part in blocks(len(outside)):
+            rows = outside[part]
+            products = vectors[rows] @ block.T
             here, there = set_cells(products >= found.least[rows, None])
-            found.offer(rows[here], members[there], products[here, there])
-            here, there = set_cells(products >= found.least[members])
-            once = ~probed[there, self.own[rows[here]]]
+            found.offer(rows[here], inside[there], products[here, there])
+            here, there = set_cells(products >= found.least[inside])
+            once = ~probed[there, own[rows[here]]]
             here, there = here[once], there[once]
-            found.offer(members[there], rows[here], products[here, there])
+            found.offer(inside[there], rows[here], products[here, there])
+
+    filled = [cell for cell, rows in enumerate(members) if len(rows)]
+    within = [partial(offer_within, found, vectors, members[cell], top_k) for cell in filled]
+    search(found, [*within, *(partial(offer, cell) for cell in filled)])
+    return found.pairs(), {"cells": count, "probes": probes}
 
 
-def _probes(cells: Cells, vectors: Vectors, count: int) -> _Probes:
-    """Let each row probe its `count` nearest cells, including its own, and all cells tied with the last."""
+def _probes(cells: Cells, vectors: Vectors, count: int) -> tuple[Vectors, NDArray[np.int64], NDArray[np.int32]]:
+    """Let each row probe its `count` nearest cells, including its own, and all cells tied with the last.
+
+    Returns the least cosine with a cell that each row probes, (n,), and the rows that probe each cell, ascending:
+    `visitors[begins[i] : begins[i + 1]]` probe cell i.
+    """
     least, masks = np.empty(len(vectors), np.float32), []
     sizes = np.zeros(len(cells.centroids), np.int64)
     for part in blocks(len(vectors)):
@@ -164,7 +139,7 @@ def _probes(cells: Cells, vectors: Vectors, count: int) -> _Probes:
         within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         visitors[filled[of_cell] + within] = part.start + rows
         filled += counts
-    return _Probes(least, begins, visitors)
+    return least, begins, visitors
 
 
 def _needed_probes(cells: Cells, own: Indices, vectors: Vectors, k: int, floor: float) -> int:
@@ -194,12 +169,8 @@ def measured_recall(pairs: Pairs, vectors: NDArray[np.float32], *, top_k: int, f
     rows, neighbours = true_neighbours(vectors, top_k, floor, 1)
     if not len(rows):
         return 1.0
-    keys = _keys(np.minimum(rows, neighbours), np.maximum(rows, neighbours), len(vectors))
-    return float(np.isin(keys, _keys(pairs.first, pairs.second, len(vectors))).mean())
-
-
-def _keys(first: Indices, second: Indices, count: int) -> NDArray[np.int64]:
-    return first.astype(np.int64) * count + second
+    true = np.minimum(rows, neighbours).astype(np.int64) * len(vectors) + np.maximum(rows, neighbours)
+    return float(np.isin(true, pairs.first.astype(np.int64) * len(vectors) + pairs.second).mean())
 
 
 MAX_TAGS = 8
@@ -232,34 +203,24 @@ class SharedStems:
 
     def shared(self, first: Indices, second: Indices) -> list[list[str]]:
         """The `MAX_TAGS` most salient stems shared by the chunks of each pair, sorted."""
-        keys = np.sort(np.concatenate([self._keys(first), self._keys(second)]))
-        pairs, ranks = np.divmod(keys[1:][keys[1:] == keys[:-1]], max(len(self.stems), 1))
+        size, sides = max(len(self.stems), 1), []
+        for chunks in (first, second):  # a stem of a pair's chunk is the number pair · number of stems + rank
+            places, owners = expand_ranges(self.begins[chunks], self.begins[chunks + 1])
+            sides.append(owners * size + self.ranks[places])
+        keys = np.sort(np.concatenate(sides))
+        pairs, ranks = np.divmod(keys[1:][keys[1:] == keys[:-1]], size)
         chosen = np.arange(len(pairs)) - np.searchsorted(pairs, pairs) < MAX_TAGS
         tags: list[list[str]] = [[] for _ in first]
         for pair, rank in zip(pairs[chosen].tolist(), ranks[chosen].tolist(), strict=True):
             tags[pair].append(self.stems[rank])
         return [sorted(own) for own in tags]
 
-    def _keys(self, chunks: Indices) -> NDArray[np.int64]:
-        """The stems of some chunks as one array of position in `chunks` · number of stems + rank."""
-        counts = self.begins[chunks + 1] - self.begins[chunks]
-        positions = np.repeat(np.arange(len(chunks)), counts)
-        within = np.arange(len(positions)) - np.repeat(np.cumsum(counts) - counts, counts)
-        ranks = self.ranks[self.begins[chunks][positions] + within]
-        return np.asarray(positions * len(self.stems) + ranks, np.int64)
 
-
+ROUNDS = "near-rounds"  # the stage of an unfinished search
 SEARCH = "search"  # the table with the method of the search and its recall
 PAIRS = "pairs"  # the table of pairs by row, before tagging
 TAG_BATCH = 100_000  # pairs tagged at a time: 100 MB
 PAIRS_PER_STAGE = 5 * TAG_BATCH  # pairs per stage
-
-
-class Nearest(NamedTuple):
-    """The pairs of nearest chunks; `search` has the method, its recall, and its own figures."""
-
-    pairs: Pairs
-    search: Mapping[str, Any]
 
 
 def similar_stages(
@@ -268,47 +229,45 @@ def similar_stages(
     vectors: NDArray[np.float32],
     tagger: Tagger,
     staging: Staging,
-) -> Stages:
+) -> Stage:
     """Compute SIMILAR_TO of chunks with vectors (n, d), and the table `SEARCH`, in stages saved by `staging`."""
-    rounds = Rounds(staging, "near-rounds")
-    near = staging.load_or_compute("near", lambda: _near(settings, vectors, rounds))
-    staging.forget(rounds.name)
+
+    def searched() -> Iterator[Part]:
+        pairs, how = nearest(
+            vectors,
+            settings.similar,
+            top_k=settings.similar_top_k,
+            floor=settings.similar_floor,
+            search=partial(staging.search, ROUNDS),
+        )
+        yield SEARCH, pd.DataFrame([how])
+        for rows in blocks(len(pairs.first), PAIRS_PER_STAGE):
+            yield PAIRS, pd.DataFrame(pairs.part(rows)._asdict())
+
+    near = staging.load_or_compute("near", searched)
+    staging.forget(ROUNDS)
     stems = cache(lambda: SharedStems.of(chunks, tagger))
     ids = np.array([chunk.id for chunk in chunks], object)
-    pairs = _pairs(near)
 
-    def tagged(rows: slice) -> Iterator[Part]:
-        return ((SIMILAR_TO, table) for table in similar_parts(ids, pairs.part(rows), stems()))
+    def tagged(table: pd.DataFrame) -> Iterator[Part]:
+        pairs = Pairs(*(table[name].to_numpy() for name in Pairs._fields))
+        return ((SIMILAR_TO, part) for part in similar_parts(ids, pairs, stems()))
 
-    parts = [partial(tagged, rows) for rows in blocks(len(pairs.first), PAIRS_PER_STAGE)]
-    return Stages([near, *staging.each("similar", parts)])
-
-
-def _near(settings: BuildSettings, vectors: NDArray[np.float32], search: Search) -> Iterator[Part]:
-    pairs, how = nearest(
-        vectors, settings.similar, top_k=settings.similar_top_k, floor=settings.similar_floor, search=search
-    )
-    yield SEARCH, pd.DataFrame([how])
-    for rows in blocks(len(pairs.first), PAIRS_PER_STAGE):
-        yield PAIRS, pd.DataFrame(pairs.part(rows)._asdict())
-
-
-def _pairs(near: Stage) -> Pairs:
-    none = pd.DataFrame({"first": np.zeros(0, np.intp), "second": np.zeros(0, np.intp), "cosine": np.zeros(0)})
-    table = pd.concat(chain([none], near.parts(PAIRS)))
-    return Pairs(table["first"].to_numpy(), table["second"].to_numpy(), table["cosine"].to_numpy())
+    return near + staging.each("similar", [partial(tagged, table) for table in near.parts(PAIRS)])
 
 
 def nearest(
     vectors: NDArray[np.float32], method: str, *, top_k: int, floor: float, search: Search = at_once
-) -> Nearest:
-    """Find the nearest pairs of (n, d) unit vectors; the recall of `APPROXIMATE` is measured on a sample."""
+) -> tuple[Pairs, Mapping[str, Any]]:
+    """Find the nearest pairs of (n, d) unit vectors; returns the method with its figures, too.
+
+    The recall of `APPROXIMATE` is measured on a sample.
+    """
     if method == EXACT:
-        pairs = exact_pairs(vectors, top_k=top_k, floor=floor, search=search)
-        return Nearest(pairs, {"method": EXACT, "recall": 1.0})
+        return exact_pairs(vectors, top_k=top_k, floor=floor, search=search), {"method": EXACT, "recall": 1.0}
     pairs, effort = cell_pairs(vectors, top_k=top_k, floor=floor, search=search)
     recall = measured_recall(pairs, vectors, top_k=top_k, floor=floor)
-    return Nearest(pairs, {"method": APPROXIMATE, "recall": round(recall, 4), **effort._asdict()})
+    return pairs, {"method": APPROXIMATE, "recall": round(recall, 4), **effort}
 
 
 def similar_parts(ids: NDArray[np.object_], pairs: Pairs, stems: SharedStems) -> Iterator[pd.DataFrame]:

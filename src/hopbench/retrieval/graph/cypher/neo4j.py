@@ -27,21 +27,22 @@ def schema_statements() -> dict[str, str]:
     dimension, since graphs of several embedders share them (Neo4j 5.23), and are not quantised: quantisation changes
     scores by up to 2%.
     """
-    statements = {}
-    for label in UNIQUE:
-        name = f"hopbench_{label.lower()}"
-        statements[name] = (
-            f"CREATE CONSTRAINT {name} IF NOT EXISTS FOR (n:{label}) REQUIRE (n.namespace, n.id) IS UNIQUE"
-        )
-    for label, of in product((NODE, DOCUMENT, CHUNK, ENTITY, BUILD), ("id", "namespace")):
-        name = f"hopbench_{label.lower()}_{of}"
-        statements[name] = f"CREATE RANGE INDEX {name} IF NOT EXISTS FOR (n:{label}) ON (n.{of})"
-    for label, name in VECTOR_INDEX.items():
-        statements[name] = (
-            f"CREATE VECTOR INDEX {name} IF NOT EXISTS FOR (n:{label}) ON (n.embedding) OPTIONS {{indexConfig: "
-            "{`vector.similarity_function`: 'cosine', `vector.quantization.enabled`: false}}"
-        )
-    return statements
+    constraints = {
+        (name := f"hopbench_{label.lower()}"): f"CREATE CONSTRAINT {name} IF NOT EXISTS FOR (n:{label}) "
+        "REQUIRE (n.namespace, n.id) IS UNIQUE"
+        for label in UNIQUE
+    }
+    ranges = {
+        (name := f"hopbench_{label.lower()}_{of}"): f"CREATE RANGE INDEX {name} IF NOT EXISTS FOR (n:{label}) "
+        f"ON (n.{of})"
+        for label, of in product((NODE, DOCUMENT, CHUNK, ENTITY, BUILD), ("id", "namespace"))
+    }
+    vectors = {
+        name: f"CREATE VECTOR INDEX {name} IF NOT EXISTS FOR (n:{label}) ON (n.embedding) OPTIONS {{indexConfig: "
+        "{`vector.similarity_function`: 'cosine', `vector.quantization.enabled`: false}}"
+        for label, name in VECTOR_INDEX.items()
+    }
+    return {**constraints, **ranges, **vectors}
 
 
 SCHEMA_NAMES = "SHOW INDEXES YIELD name"  # a constraint's index has the same name
@@ -137,15 +138,12 @@ def one_each(query: str) -> str:
 
 def _branch(text: str) -> str:
     for hop in _HOP.finditer(text):
-        name = re.escape(hop["edge"])
-        text = re.sub(rf"\btype\({name}\)", f"{hop['edge']}.kind", text)
-        text = re.sub(rf"\bstartNode\({name}\) = {hop['near']}\b", f"{hop['edge']}.forward", text)
-    joined = _HOP.sub(lambda hop: _joined(hop, text), text)
-    return _COUNTED.sub(_neighbours, joined)
+        text = re.sub(rf"\btype\({hop['edge']}\)", f"{hop['edge']}.kind", text)
+        text = re.sub(rf"\bstartNode\({hop['edge']}\) = {hop['near']}\b", f"{hop['edge']}.forward", text)
+    return _COUNTED.sub(_neighbours, _HOP.sub(lambda hop: _joined(hop, text), text))
 
 
 def _neighbours(match: re.Match[str]) -> str:
-    """Count neighbours instead of relationships."""
     near, types = match["near"], match["types"]
     label = "" if "|" in types else f":{EDGE_ENDS[types][1]}"
     edge = match["edge"] and f"any_{match['edge']}"

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import regex
@@ -42,60 +42,51 @@ For each numbered pair of names, say whether both name the same thing (true) or 
 A person and a work or a place named after them are not the same; a full and a short name of one thing are."""
 
 
-@dataclass(frozen=True)
-class Resolution:
-    """Which names stand for which: `canonical` maps each replaced name to its replacement.
+def renamed(triples: Sequence[Triple], canonical: Mapping[str, str]) -> list[Triple]:
+    """The triples with canonical names, without those whose ends are now the same."""
+    named = (
+        replace(one, subject=canonical.get(one.subject, one.subject), object=canonical.get(one.object, one.object))
+        for one in triples
+    )
+    return [triple for triple in named if name_key(triple.subject) != name_key(triple.object)]
 
-    `undecided` maps doubtful pairs without an answer by the model ("20 pairs of names from …") to the reason.
+
+def aliases_of(canonical: Mapping[str, str]) -> dict[str, list[str]]:
+    """The replaced names of each canonical name, sorted."""
+    aliases: dict[str, list[str]] = {}
+    for name, replacement in sorted(canonical.items()):
+        aliases.setdefault(replacement, []).append(name)
+    return aliases
+
+
+def resolve_names(
+    triples: Sequence[Triple], embedder: Embedder, llm: LLM | None = None
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Find the names that mean the same thing; the most frequent name is canonical, then the longest.
+
+    Returns each replaced name with its replacement, and the doubtful pairs without an answer by the model ("20 pairs of
+    names from …") with the reason.
     """
+    from scipy.cluster.hierarchy import DisjointSet
 
-    canonical: Mapping[str, str]
-    undecided: Mapping[str, str]
-
-    def apply(self, triples: Sequence[Triple]) -> list[Triple]:
-        """The triples with canonical names, without those whose ends are now the same."""
-        renamed = (
-            replace(triple, subject=self._name(triple.subject), object=self._name(triple.object)) for triple in triples
-        )
-        return [triple for triple in renamed if name_key(triple.subject) != name_key(triple.object)]
-
-    def aliases(self) -> dict[str, list[str]]:
-        """The other names of each canonical name, sorted."""
-        aliases: dict[str, list[str]] = {}
-        for name, canonical in sorted(self.canonical.items()):
-            aliases.setdefault(canonical, []).append(name)
-        return aliases
-
-    def _name(self, name: str) -> str:
-        return self.canonical.get(name, name)
-
-
-def resolve_names(triples: Sequence[Triple], embedder: Embedder, llm: LLM | None = None) -> Resolution:
-    """Find the names that mean the same thing; the most frequent name is canonical, then the longest."""
     counts = Counter(name for triple in triples for name in (triple.subject, triple.object))
     spelled: dict[tuple[str, ...], str] = {}
-    for name in sorted(counts, key=lambda triple: (-counts[triple], -len(triple), triple)):
+    for name in sorted(counts, key=lambda name: (-counts[name], -len(name), name)):
         spelled.setdefault(name_key(name), name)
     names = list(spelled.values())  # best first
     sure, doubtful = _near(names, embedder)
     decided, undecided = _decided(doubtful, llm)
-    parent = {name: name for name in names}
-    for first, second in [*sure, *decided]:
-        roots = _root(parent, first), _root(parent, second)
-        winner, loser = sorted(roots, key=names.index)
-        parent[loser] = winner
-    canonical = {name: _root(parent, spelled[name_key(name)]) for name in counts}
-    return Resolution({name: winner for name, winner in canonical.items() if name != winner}, undecided)
-
-
-def _root(parent: Mapping[str, str], name: str) -> str:
-    while parent[name] != name:
-        name = parent[name]
-    return name
+    groups = DisjointSet(names)
+    for pair in [*sure, *decided]:
+        groups.merge(*pair)
+    best: dict[str, str] = {}
+    for name in names:
+        best.setdefault(groups[name], name)
+    canonical = {name: best[groups[spelled[name_key(name)]]] for name in counts}
+    return {name: winner for name, winner in canonical.items() if name != winner}, undecided
 
 
 def _near(names: Sequence[str], embedder: Embedder) -> tuple[list[Pair], list[Pair]]:
-    """The pairs of names that are the same, and the doubtful pairs."""
     if len(names) < 2:
         return [], []
     vectors = on_grid(embedder.embed(names))
@@ -116,13 +107,19 @@ def _numbers(name: str) -> list[str]:
 
 
 def _decided(doubtful: Sequence[Pair], llm: LLM | None) -> tuple[list[Pair], dict[str, str]]:
-    """The doubtful pairs that the model calls the same."""
+    """The doubtful pairs that the model calls the same, and the reason of each call without an answer."""
     if llm is None or not doubtful:
         return [], {}
     parts = [doubtful[begin : begin + PAIRS_PER_CALL] for begin in range(0, len(doubtful), PAIRS_PER_CALL)]
+    calls = []
+    for part in parts:
+        lines = [f"{number}. {first} | {second}" for number, (first, second) in enumerate(part, 1)]
+        form = _object(same=_array({"type": "boolean"}, minItems=len(part), maxItems=len(part)))
+        talk = [{"role": "system", "content": RESOLUTION_INSTRUCTIONS}, {"role": "user", "content": "\n".join(lines)}]
+        calls.append(Call("resolve", talk, form, 256, version=RESOLUTION_VERSION))
     same: list[Pair] = []
     undecided: dict[str, str] = {}
-    for part, reply in zip(parts, ask(llm, [_call(part) for part in parts]), strict=True):
+    for part, reply in zip(parts, ask(llm, calls), strict=True):
         if reply.failure is not None:
             undecided[f"{len(part)} pairs of names from {part[0]}"] = reply.failure
         else:
@@ -130,17 +127,17 @@ def _decided(doubtful: Sequence[Pair], llm: LLM | None) -> tuple[list[Pair], dic
     return same, undecided
 
 
-def _call(part: Sequence[Pair]) -> Call:
-    lines = [f"{number}. {first} | {second}" for number, (first, second) in enumerate(part, 1)]
-    answers = {"type": "array", "items": {"type": "boolean"}, "minItems": len(part), "maxItems": len(part)}
-    form = {
+def _object(**properties: object) -> dict[str, object]:
+    return {
         "type": "object",
-        "properties": {"same": answers},
-        "required": ["same"],
+        "properties": properties,
+        "required": list(properties),
         "additionalProperties": False,
     }
-    talk = [{"role": "system", "content": RESOLUTION_INSTRUCTIONS}, {"role": "user", "content": "\n".join(lines)}]
-    return Call("resolve", talk, form, 256, version=RESOLUTION_VERSION)
+
+
+def _array(items: object, **bounds: int) -> dict[str, object]:
+    return {"type": "array", "items": items, **bounds}
 
 
 PROMPT_VERSION = "extract-2"
@@ -165,62 +162,36 @@ State only what the passage says. The passage's title is usually a subject."""
 GLEANING = "Some facts may be missing. List only triples that the passages state and that you have not listed yet."
 
 Described = tuple[str, str]  # an entity's type and description
+Outcomes = dict[tuple[str, ...], dict[str, list[Triple]] | str]
+"""The triples of each chunk by part, or the reason of a failure."""
 
 _NAME = {"type": "string", "maxLength": 80}
 _SENTENCE = {"type": "string", "maxLength": 160}
 _TAG = {"type": "string", "maxLength": 30}
-_ENTITY = {
-    "type": "object",
-    "properties": {"name": _NAME, "type": _NAME, "description": _SENTENCE},
-    "required": ["name", "type", "description"],
-    "additionalProperties": False,
-}
-_TRIPLE = {
-    "type": "object",
-    "properties": {
-        "subject": _NAME,
-        "relation": _NAME,
-        "object": _NAME,
-        "description": _SENTENCE,
-        "weight": {"type": "integer", "minimum": 1, "maximum": WEIGHTS},
-        "tags": {"type": "array", "items": _TAG, "maxItems": 4},
-    },
-    "required": ["subject", "relation", "object", "description", "weight", "tags"],
-    "additionalProperties": False,
-}
+_ENTITY = _object(name=_NAME, type=_NAME, description=_SENTENCE)
+_TRIPLE = _object(
+    subject=_NAME,
+    relation=_NAME,
+    object=_NAME,
+    description=_SENTENCE,
+    weight={"type": "integer", "minimum": 1, "maximum": WEIGHTS},
+    tags=_array(_TAG, maxItems=4),
+)
 
 
 def schema(passages: int, triples: int = MAX_TRIPLES) -> Mapping[str, Any]:
     """The JSON schema of a reply for so many passages, each with at most `triples` triples and one entity more."""
-    passage = {
-        "type": "object",
-        "properties": {
-            "passage": {"type": "integer", "minimum": 1, "maximum": passages},
-            "entities": {"type": "array", "items": _ENTITY, "maxItems": triples + 1},
-            "triples": {"type": "array", "items": _TRIPLE, "maxItems": triples},
-        },
-        "required": ["passage", "entities", "triples"],
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": {"passages": {"type": "array", "items": passage, "minItems": passages, "maxItems": passages}},
-        "required": ["passages"],
-        "additionalProperties": False,
-    }
+    passage = _object(
+        passage={"type": "integer", "minimum": 1, "maximum": passages},
+        entities=_array(_ENTITY, maxItems=triples + 1),
+        triples=_array(_TRIPLE, maxItems=triples),
+    )
+    return _object(passages=_array(passage, minItems=passages, maxItems=passages))
 
 
 def recogniser(endpoint: Endpoint, gleaning: int = 0) -> str:
     """The model, prompt versions and gleaning rounds, which determine the triples, for the build key."""
     return f"{endpoint.identity} {PROMPT_VERSION} {RESOLUTION_VERSION} gleaning {gleaning}"
-
-
-@dataclass(frozen=True)
-class Reading:
-    """Triples in the order of the chunks, and the reason for each unread chunk."""
-
-    triples: Sequence[Triple]
-    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -232,8 +203,8 @@ class TripleReader:
     passages_per_call: int = PASSAGES_PER_CALL
     max_triples: int = MAX_TRIPLES
 
-    def read(self, chunks: Sequence[Chunk]) -> Reading:
-        """Read the triples stated in the chunks."""
+    def read(self, chunks: Sequence[Chunk]) -> tuple[list[Triple], dict[str, str]]:
+        """Read the triples stated in the chunks, in their order; gives the reason for each unread chunk, too."""
         parts = list(parts_of(chunks, self.passages_per_call))
         outcomes = self._outcomes(parts)
         alone = [[chunk] for part in parts if len(part) > 1 and isinstance(outcomes[_ids(part)], str) for chunk in part]
@@ -247,27 +218,30 @@ class TripleReader:
                     unread[chunk.id] = outcome
                 else:
                     triples += outcome[chunk.id]
-        return Reading(triples, unread)
+        return triples, unread
 
-    def _outcomes(self, parts: Sequence[Sequence[Chunk]]) -> dict[tuple[str, ...], dict[str, list[Triple]] | str]:
-        """The triples of each chunk by part, or the reason of a failure; with gleaning."""
-        outcomes: dict[tuple[str, ...], dict[str, list[Triple]] | str] = {}
+    def _outcomes(self, parts: Sequence[Sequence[Chunk]]) -> Outcomes:
+        outcomes: Outcomes = {}
         talks = [(part, opening(part)) for part in parts]
+        each = TOKENS_PER_TRIPLE * self.max_triples + TOKENS_PER_ENTITY * (self.max_triples + 1)
         for round_ in range(self.gleaning + 1):
-            replies = ask(self.llm, [self._call(part, talk, round_) for part, talk in talks])
+            calls = [
+                Call(
+                    "glean" if round_ else "extract",
+                    list(talk),
+                    wire_schema(schema(len(part), self.max_triples), self.llm.endpoint.base_url),
+                    min(each * len(part), MAX_TOKENS),
+                    sample=f"{part[0].id}+{len(part) - 1}",
+                    version=PROMPT_VERSION,
+                )
+                for part, talk in talks
+            ]
+            replies = ask(self.llm, calls)
             for (part, talk), reply in zip(talks, replies, strict=True):
                 _keep(outcomes, part, reply)
                 talk += [{"role": "assistant", "content": reply.text}, {"role": "user", "content": GLEANING}]
             talks = [one for one, reply in zip(talks, replies, strict=True) if reply.failure is None]
         return outcomes
-
-    def _call(self, part: Sequence[Chunk], talk: Sequence[Mapping[str, str]], round_: int) -> Call:
-        each = TOKENS_PER_TRIPLE * self.max_triples + TOKENS_PER_ENTITY * (self.max_triples + 1)
-        limit = min(each * len(part), MAX_TOKENS)
-        form = wire_schema(schema(len(part), self.max_triples), self.llm.endpoint.base_url)
-        sample = f"{part[0].id}+{len(part) - 1}"
-        purpose = "glean" if round_ else "extract"
-        return Call(purpose, list(talk), form, limit, sample=sample, version=PROMPT_VERSION)
 
 
 def _ids(part: Sequence[Chunk]) -> tuple[str, ...]:
@@ -295,7 +269,7 @@ def opening(part: Sequence[Chunk]) -> list[dict[str, str]]:
     return [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": "\n\n".join(passages)}]
 
 
-def _keep(outcomes: dict[tuple[str, ...], dict[str, list[Triple]] | str], part: Sequence[Chunk], reply: Reply) -> None:
+def _keep(outcomes: Outcomes, part: Sequence[Chunk], reply: Reply) -> None:
     """Add a reply's triples. If the first round fails, the part fails; if gleaning fails, earlier triples remain."""
     earlier = outcomes.get(_ids(part))
     if reply.failure is not None:

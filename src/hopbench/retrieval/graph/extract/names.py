@@ -8,11 +8,12 @@ are those that measured best on tuning samples of 2WikiMultihopQA, HotpotQA and 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from hopbench.retrieval.graph.schema import entity_id
 from hopbench.retrieval.text import (
     ENGLISH,
     Key,
@@ -29,57 +30,59 @@ from hopbench.retrieval.text import (
 from hopbench.retrieval.types import Chunk
 
 TITLE_WEIGHT = 1.0
-ALIAS_WEIGHT = 0.7
+ALIAS_WEIGHT = PHRASE_WEIGHT = 0.7
 MAX_NAME_WORDS = 10
+NAME_LABELS = frozenset(  # of named entity recognisers: OntoNotes (without numbers and dates) and WikiNER
+    "EVENT FAC GPE LANGUAGE LAW LOC MISC NORP ORG PER PERSON PRODUCT WORK_OF_ART".split()
+)
 _FIRST_NAME = re.compile(
     r"\s*[\"“'`]*\s*((?:The\s+)?[A-Z][^()\n;:]{1,80}?)[\"”'`]*\s*(?:\(|,|\bis\b|\bwas\b|\bare\b|\bwere\b)"
 )
+_CONNECTORS = frozenset("of the de van von du la le di da for in on al der del".split())
+_MONTHS = frozenset(
+    "january february march april may june july august september october november december jan feb mar apr jun jul aug"
+    " sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday".split()
+)
+
+EntityRow = tuple[str, str, str, str, list[str]]
+"""A row of the table of entities: id, name, type, description, aliases."""
 
 
+@dataclass
 class AliasTable:
     """Maps name key → (entity key, weight), with a longest-match scan.
 
-    `language` is the corpus's, `spellings` the keys of its titles.
+    `language` is the corpus's, `spellings` the keys of its titles; `lengths` are those of the aliases that begin with a
+    word, longest first.
     """
 
-    def __init__(self, spellings: Spellings | None = None, language: Language = ENGLISH) -> None:
-        self.spellings, self.language = spellings or Spellings(), language
-        self._entries: dict[Key, tuple[Key, float]] = {}
-        self._lengths: dict[str, tuple[int, ...]] = {}  # first word → lengths of its aliases, longest first
-
-    def __contains__(self, key: Key) -> bool:
-        return key in self._entries
-
-    def get(self, key: Key) -> tuple[Key, float] | None:
-        """The entity of a name key, with the weight of the match; None for an unknown name."""
-        return self._entries.get(key)
+    spellings: Spellings = field(default_factory=Spellings)
+    language: Language = ENGLISH
+    entries: dict[Key, tuple[Key, float]] = field(default_factory=dict)
+    lengths: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def add(self, alias: Key, entity: Key, weight: float) -> None:
         """Let `alias` name `entity`; the first entry of an alias wins."""
-        if alias and len(alias) <= MAX_NAME_WORDS and alias not in self._entries:
-            self._entries[alias] = (entity, weight)
+        if alias and len(alias) <= MAX_NAME_WORDS and alias not in self.entries:
+            self.entries[alias] = (entity, weight)
             first = fold(alias[0])
-            known = self._lengths.get(first, ())
-            self._lengths[first] = tuple(sorted({*known, len(alias)}, reverse=True))
+            self.lengths[first] = tuple(sorted({*self.lengths.get(first, ()), len(alias)}, reverse=True))
 
     def candidates(self, words: Sequence[Token], start: int) -> Iterator[tuple[int, Key, float]]:
-        """Matches that begin at `start`, longest first: (length, entity, weight)."""
-        for length in self._lengths.get(words[start].folded, ()):
-            if start + length <= len(words):
-                entry = self._entry(words[start : start + length])
-                if entry is not None:
-                    yield length, *entry
-
-    def _entry(self, words: Sequence[Token]) -> tuple[Key, float] | None:
-        """The entry of some words as spelt, else without accents."""
-        if self.spellings.apart and (entry := self._entries.get(tuple(exact(word.text) for word in words))):
-            return entry
-        return self._entries.get(tuple(word.folded for word in words))
+        """Matches that begin at `start`, longest first, as spelt or else without accents: (length, entity, weight)."""
+        for length in self.lengths.get(words[start].folded, ()):
+            name = words[start : start + length]
+            if len(name) < length:
+                continue
+            entry = self.entries.get(tuple(exact(word.text) for word in name)) if self.spellings.apart else None
+            entry = entry or self.entries.get(tuple(word.folded for word in name))
+            if entry is not None:
+                yield length, *entry
 
     def aliases(self) -> dict[Key, list[Key]]:
         """Entity key → its aliases beyond its own name, sorted."""
         aliases: defaultdict[Key, list[Key]] = defaultdict(list)
-        for alias, (entity, _) in self._entries.items():
+        for alias, (entity, _) in self.entries.items():
             if alias != entity:
                 aliases[entity].append(alias)
         return {entity: sorted(names) for entity, names in aliases.items()}
@@ -111,7 +114,7 @@ def alias_table(chunks: Iterable[Chunk], language: Language = ENGLISH) -> AliasT
         table.add(tuple(map(fold, key)), key, TITLE_WEIGHT)
     for chunk, base in first_parts:
         for alias in _aliases_of(chunk, base, language.stop):
-            if alias and alias not in table:
+            if alias and alias not in table.entries:
                 entities_of[alias].add(base)
     for alias, entities in sorted(entities_of.items()):
         if len(entities) <= 2:
@@ -119,54 +122,29 @@ def alias_table(chunks: Iterable[Chunk], language: Language = ENGLISH) -> AliasT
     return table
 
 
-PHRASE_WEIGHT = 0.7
-NAME_LABELS = frozenset(  # of named entity recognisers: OntoNotes (without numbers and dates) and WikiNER
-    "EVENT FAC GPE LANGUAGE LAW LOC MISC NORP ORG PER PERSON PRODUCT WORK_OF_ART".split()
-)
-_CONNECTORS = frozenset("of the de van von du la le di da for in on al der del".split())
-_MONTHS = frozenset(
-    "january february march april may june july august september october november december jan feb mar apr jun jul aug"
-    " sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday".split()
-)
+class Mention(NamedTuple):
+    """A name in a chunk: its place in words (sentence 0 is the title), and the confidence in the match.
 
-
-class Span(NamedTuple):
-    """The position of a name: sentence 0 is the title; `start` and `length` count words within the sentence."""
+    The weight is 1 for a title, 0.7 for an alias or a phrase.
+    """
 
     sentence: int
     start: int
     length: int
-
-
-class Mention(NamedTuple):
-    """An entity named in a chunk; `weight` is the confidence in the match (1 title, 0.7 alias or phrase)."""
-
     key: Key
-    span: Span
     weight: float
 
 
 @dataclass(slots=True)
 class ReadChunk:
-    """A chunk split into sentences and words; sentence 0 is the title."""
+    """A chunk split into sentences and words; sentence 0 is the title. `phrases` may turn out to be names."""
 
     chunk: Chunk
     subject: Key
     sentences: list[str]
     words: list[list[Token]]
     mentions: list[Mention] = field(default_factory=list)
-    phrases: list[tuple[Key, Span]] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """An entity before it becomes a node."""
-
-    key: Key
-    name: str
-    type: str
-    description: str = ""
-    aliases: tuple[str, ...] = ()
+    phrases: list[Mention] = field(default_factory=list)
 
 
 def read_chunk(chunk: Chunk, table: AliasTable) -> ReadChunk:
@@ -175,77 +153,58 @@ def read_chunk(chunk: Chunk, table: AliasTable) -> ReadChunk:
     spellings = table.spellings
     read = ReadChunk(chunk, spellings.title_key(chunk.title), parts, [spellings.tokens(part) for part in parts])
     if read.subject:
-        read.mentions.append(Mention(read.subject, Span(0, 0, len(read.words[0])), TITLE_WEIGHT))
+        read.mentions.append(Mention(0, 0, len(read.words[0]), read.subject, TITLE_WEIGHT))
     for number, words in enumerate(read.words):
         _read_sentence(read, number, words, table)
     return read
 
 
 def _read_sentence(read: ReadChunk, number: int, words: list[Token], table: AliasTable) -> None:
+    folded = tuple(word.folded for word in words)
     position = phrase_end = 0
-    stop = table.language.stop
     while position < len(words):
         hit = _match(words, position, table, () if number else read.subject)
         end = position
-        if position >= phrase_end and words[position].text[0].isupper() and words[position].folded not in stop:
+        if position >= phrase_end and words[position].text[0].isupper() and folded[position] not in table.language.stop:
             end = phrase_end = _phrase_end(words, position)
+        phrase = Mention(number, position, end - position, folded[position:end], PHRASE_WEIGHT)
         if hit is None:
-            phrase = _key(words, position, end)
-            if _is_phrase(words, position, end, table.language) and (number or phrase != read.subject):
-                read.phrases.append((phrase, Span(number, position, end - position)))
+            if _is_phrase(words, position, end, table.language) and (number or phrase.key != read.subject):
+                read.phrases.append(phrase)
             position += 1
             continue
         length, key, weight = hit
-        read.mentions.append(Mention(key, Span(number, position, length), weight))
-        _parts_after_comma(read, number, words, position, length, key, table)
-        if position + length < end <= position + 6:
-            read.phrases.append((_key(words, position, end), Span(number, position, end - position)))
-        position += length
+        read.mentions.append(Mention(number, position, length, key, weight))
+        stop = position + length
+        for start in range(position + 1, stop):  # "Greenfield, Indiana" names Indiana, too
+            if words[start].breaks and words[start].text[0].isupper():
+                part, entry = folded[start:stop], table.entries.get(folded[start:stop])
+                if entry is None:
+                    read.phrases.append(Mention(number, start, stop - start, part, PHRASE_WEIGHT))
+                elif entry[0] not in (key, read.subject):
+                    read.mentions.append(Mention(number, start, stop - start, entry[0], entry[1] * ALIAS_WEIGHT))
+        if stop < end <= position + 6:
+            read.phrases.append(phrase)
+        position = stop
 
 
 def _match(words: list[Token], start: int, table: AliasTable, own: Key) -> tuple[int, Key, float] | None:
-    first = words[start]
-    stop = table.language.stop
+    """The longest match at `start` but of the name `own`; a single word must be able to stand alone."""
+    first, stop = words[start], table.language.stop
     if not first.capital and first.folded in stop:
         return None
     for length, key, weight in table.candidates(words, start):
         if key == own:
             continue
-        if length == 1:
-            if not _stands_alone(first) or first.folded in stop:
-                continue
-        elif not any(word.capital or word.uncased for word in words[start : start + length]):
-            continue
-        return length, key, weight
+        if length > 1:
+            is_name = any(word.capital or word.uncased for word in words[start : start + length])
+        elif first.capital:
+            is_name = not first.text[0].isdigit() and len(first.text) > 2 and first.folded not in stop
+        else:
+            is_name = first.uncased and len(clusters(first.text)) > 1
+        if is_name:
+            return length, key, weight
     return None
-
-
-def _stands_alone(word: Token) -> bool:
-    """Whether a word can be a name by itself: three letters from a capital on, or two of a script without capitals."""
-    if word.capital:
-        return not word.text[0].isdigit() and len(word.text) > 2
-    return word.uncased and len(clusters(word.text)) > 1
-
-
-def _parts_after_comma(
-    read: ReadChunk, number: int, words: list[Token], start: int, length: int, key: Key, table: AliasTable
-) -> None:
-    """Read "Greenfield, Indiana" as naming Indiana too."""
-    for offset in range(1, length):
-        word = words[start + offset]
-        if not (word.breaks and word.text[0].isupper()):
-            continue
-        part = _key(words, start + offset, start + length)
-        span = Span(number, start + offset, length - offset)
-        entry = table.get(part)
-        if entry is None:
-            read.phrases.append((part, span))
-        elif entry[0] not in (key, read.subject):
-            read.mentions.append(Mention(entry[0], span, entry[1] * ALIAS_WEIGHT))
-
-
-def _key(words: list[Token], start: int, end: int) -> Key:
-    return tuple(word.folded for word in words[start:end])
 
 
 def _phrase_end(words: list[Token], start: int) -> int:
@@ -274,70 +233,46 @@ def _is_phrase(words: list[Token], start: int, end: int, language: Language) -> 
     return length > 1 or (start > 0 and len(words[start].text) > 3 and not language.capital_nouns)
 
 
-class Phrases:
-    """Counts which phrases of a corpus recur in a second passage, and keeps each one's first spelling."""
+FirstPhrase = tuple[Key, str, str, bool]
+"""A phrase with its first passage and spelling, and whether it recurs in another passage."""
 
-    def __init__(self) -> None:
-        self._first: dict[Key, tuple[str, str]] = {}  # passage and spelling
-        self._recurring: set[Key] = set()
 
-    def add(self, read: Iterable[ReadChunk]) -> None:
-        """Count the phrases of more chunks."""
-        for chunk in read:
-            passage = chunk.chunk.passage_id
-            for key, span in chunk.phrases:
-                first = self._first.get(key)
-                if first is None:
-                    words = chunk.words[span.sentence][span.start : span.start + span.length]
-                    self._first[key] = passage, " ".join(word.text for word in words)
-                elif first[0] != passage:
-                    self._recurring.add(key)
+def phrases_of(read: Iterable[ReadChunk]) -> Iterator[FirstPhrase]:
+    """The phrases of some chunks, as often as they occur."""
+    for chunk in read:
+        for sentence, start, length, key, _ in chunk.phrases:
+            words = chunk.words[sentence][start : start + length]
+            yield key, chunk.chunk.passage_id, " ".join(word.text for word in words), False
 
-    def firsts(self) -> Iterator[tuple[Key, str, str, bool]]:
-        """Each phrase with its first passage and spelling, and whether it recurs in another passage."""
-        return ((key, *first, key in self._recurring) for key, first in self._first.items())
 
-    def join(self, firsts: Iterable[tuple[Key, str, str, bool]]) -> None:
-        """Merge the `firsts` of later chunks."""
-        for key, passage, spelling, recurring in firsts:
-            first = self._first.setdefault(key, (passage, spelling))
-            if recurring or first[0] != passage:
-                self._recurring.add(key)
-
-    def names(self) -> dict[Key, str]:
-        """The phrases in at least two passages, with their first spelling, in order of appearance."""
-        return {key: spelling for key, (_, spelling) in self._first.items() if key in self._recurring}
+def first_phrases(phrases: Iterable[FirstPhrase]) -> list[FirstPhrase]:
+    """Merge equal phrases, in order of appearance."""
+    firsts: dict[Key, FirstPhrase] = {}
+    for phrase in phrases:
+        key, passage, _, recurs = phrase
+        first = firsts.setdefault(key, phrase)
+        if not first[3] and (recurs or first[1] != passage):
+            firsts[key] = (*first[:3], True)
+    return list(firsts.values())
 
 
 def keep_phrases(read: Iterable[ReadChunk], names: Mapping[Key, str]) -> None:
     """Turn the phrases that are names into mentions, and drop the others."""
     for chunk in read:
-        chunk.mentions.extend(Mention(key, span, PHRASE_WEIGHT) for key, span in chunk.phrases if key in names)
+        chunk.mentions.extend(phrase for phrase in chunk.phrases if phrase.key in names)
         chunk.phrases.clear()
-        chunk.mentions.sort(key=lambda mention: (mention.span, mention.key))
+        chunk.mentions.sort()
 
 
-def titled_entities(read: Iterable[ReadChunk], table: AliasTable) -> dict[Key, Named]:
+def titled_entities(read: Iterable[ReadChunk], table: AliasTable) -> dict[Key, EntityRow]:
     """The entities that are titles of passages, by key."""
     aliases = table.aliases()
-    entities: dict[Key, Named] = {}
+    entities: dict[Key, EntityRow] = {}
     for chunk in read:
-        if chunk.chunk.index == 0 and chunk.subject and chunk.subject not in entities:
+        key = chunk.subject
+        if chunk.chunk.index == 0 and key and key not in entities:
             name, qualifier = split_qualifier(chunk.chunk.title)
             description = chunk.sentences[1][:300] if len(chunk.sentences) > 1 else ""
-            known = tuple(" ".join(alias) for alias in aliases.get(chunk.subject, ()))
-            entities[chunk.subject] = Named(chunk.subject, name, qualifier or "title", description, known)
+            known = [" ".join(alias) for alias in aliases.get(key, ())]
+            entities[key] = (entity_id(key), name, qualifier or "title", description, known)
     return entities
-
-
-def named_entities(
-    titled: Mapping[Key, Named], phrases: Mapping[Key, str], types: Mapping[Key, str]
-) -> Iterator[Named]:
-    """The entities of a corpus, titles first, then phrases (of the types known); each key once."""
-    yield from titled.values()
-    yield from (Named(key, name, types.get(key, "phrase")) for key, name in phrases.items() if key not in titled)
-
-
-def mention_counts(read: ReadChunk) -> Counter[Key]:
-    """How often each entity is named in a chunk (the title counts once)."""
-    return Counter(mention.key for mention in read.mentions)

@@ -10,12 +10,18 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any
 
-from hopbench.retrieval.graph.extract.names import MAX_NAME_WORDS, NAME_LABELS, AliasTable, ReadChunk, Span
+from hopbench.retrieval.graph.extract.names import (
+    MAX_NAME_WORDS,
+    NAME_LABELS,
+    PHRASE_WEIGHT,
+    AliasTable,
+    Mention,
+    ReadChunk,
+)
 from hopbench.retrieval.support.errors import InputError, MissingExtraError
 from hopbench.retrieval.text import Key, Token
 
@@ -45,30 +51,33 @@ def recogniser() -> str:
     return f"{model}@{installed}/spacy@{version('spacy')}"
 
 
-@dataclass(frozen=True)
-class SpacyNames:
-    """Adds spaCy's names to passages that the rules have read; `recogniser` is the result of that function."""
+def spacy_names(recogniser: str, read: Sequence[ReadChunk], table: AliasTable) -> Mapping[Key, str]:
+    """Add spaCy's names to passages that the rules have read; `recogniser` is the result of that function.
 
-    recogniser: str
-
-    def __call__(self, read: Sequence[ReadChunk], table: AliasTable) -> Mapping[Key, str]:
-        """Append new names to each `phrases`; returns each name's most frequent label, ties alphabetically.
-
-        Nothing is added inside a mention or for a name that `table` knows: the rules read those better.
-        """
-        nlp = _load(self.recogniser.partition("@")[0])
-        places = [(chunk, number) for chunk in read for number in range(1, len(chunk.sentences))]
-        texts = [chunk.sentences[number][:MAX_CHARACTERS] for chunk, number in places]
-        labels: defaultdict[Key, Counter[str]] = defaultdict(Counter)
-        for (chunk, number), doc in zip(places, nlp.pipe(texts, batch_size=BATCH_SIZE), strict=True):
-            for entity in doc.ents:
-                name = _name(chunk.words[number], doc.text, entity.start_char, entity.end_char, table)
-                if entity.label_ not in NAME_LABELS or name is None:
-                    continue
-                key = tuple(word.folded for word in chunk.words[number][name])
-                labels[key][entity.label_] += 1
-                _add(chunk, key, Span(number, name.start, name.stop - name.start), table)
-        return {key: min(counts, key=lambda label: (-counts[label], label)) for key, counts in labels.items()}
+    Appends new names to each `phrases`; returns each name's most frequent label, ties alphabetically. Nothing is added
+    inside a mention or for a name that `table` knows: the rules read those better.
+    """
+    nlp = _load(recogniser.partition("@")[0])
+    places = [(chunk, number) for chunk in read for number in range(1, len(chunk.sentences))]
+    texts = [chunk.sentences[number][:MAX_CHARACTERS] for chunk, number in places]
+    labels: defaultdict[Key, Counter[str]] = defaultdict(Counter)
+    for (chunk, number), doc in zip(places, nlp.pipe(texts, batch_size=BATCH_SIZE), strict=True):
+        for entity in doc.ents:
+            name = _name(chunk.words[number], doc.text, entity.start_char, entity.end_char, table)
+            if entity.label_ not in NAME_LABELS or name is None:
+                continue
+            key = tuple(word.folded for word in chunk.words[number][name])
+            labels[key][entity.label_] += 1
+            phrase = Mention(number, name.start, name.stop - name.start, key, PHRASE_WEIGHT)
+            inside = any(
+                mention.sentence == number
+                and mention.start <= name.start
+                and name.stop <= mention.start + mention.length
+                for mention in chunk.mentions
+            )
+            if not inside and key not in table.entries and phrase not in chunk.phrases:
+                chunk.phrases.append(phrase)
+    return {key: min(counts, key=lambda label: (-counts[label], label)) for key, counts in labels.items()}
 
 
 def _load(model: str) -> Any:
@@ -96,14 +105,3 @@ def _name(words: Sequence[Token], sentence: str, begin: int, end: int, table: Al
         return None
     capital = any(word.text[0].isupper() or word.uncased for word in name)
     return slice(start, stop) if capital and (len(name) > 1 or len(name[0].text) > 2) else None
-
-
-def _add(read: ReadChunk, key: Key, span: Span, table: AliasTable) -> None:
-    inside = any(
-        mention.span.sentence == span.sentence
-        and mention.span.start <= span.start
-        and span.start + span.length <= mention.span.start + mention.span.length
-        for mention in read.mentions
-    )
-    if not inside and key not in table and (key, span) not in read.phrases:
-        read.phrases.append((key, span))

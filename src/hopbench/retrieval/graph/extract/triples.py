@@ -9,7 +9,7 @@ names it where something is stated about it, or else the fact itself.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -57,17 +57,13 @@ class Profile:
     @property
     def stated_description(self) -> str:
         """The stated descriptions, own passage first, without repeats, as many as fit in full; "" if there are none."""
-        stated = list(dict.fromkeys([*self.own, *self.others]))
-        text = shortened(stated[0], MAX_DESCRIPTION) if stated else ""
-        for more in stated[1:]:
-            if len(text) + 1 + len(more) <= MAX_DESCRIPTION:
+        text = ""
+        for more in dict.fromkeys([*self.own, *self.others]):
+            if not text:
+                text = shortened(more, MAX_DESCRIPTION)
+            elif len(text) + 1 + len(more) <= MAX_DESCRIPTION:
                 text = f"{text} {more}"
         return text
-
-    @property
-    def has_description(self) -> bool:
-        """Whether a description was stated or can be taken from a sentence."""
-        return bool(self.own or self.others or self.own_sentence or self.named_in)
 
     @property
     def type(self) -> str:
@@ -76,13 +72,8 @@ class Profile:
 
     @property
     def description(self) -> str:
-        """The stated description, else a sentence of a passage."""
+        """The stated description, else a sentence of a passage, else a fact."""
         return self.stated_description or self.own_sentence or self.named_in or self.fact
-
-
-def first_sentence(text: str) -> str:
-    """The first sentence of a text, cut between words: the default description."""
-    return shortened(next(iter(sentences(text)), ""), MAX_DESCRIPTION)
 
 
 def profiles(
@@ -93,39 +84,26 @@ def profiles(
     for chunk in chunks:
         subject = spellings.title_key(chunk.title)
         if subject:
-            _title(by_key, subject, chunk)
-        if chunk.index == 0:
-            for triple in by_passage.get(chunk.passage_id, ()):
-                _add_facts(by_key, triple, subject, spellings)
+            title, qualifier = split_qualifier(chunk.title)
+            profile = by_key.setdefault(subject, Profile(title))
+            profile.titled = profile.titled or qualifier or "title"
+            if chunk.index == 0 and not profile.own_sentence:
+                profile.own_sentence = shortened(next(iter(sentences(chunk.text)), ""), MAX_DESCRIPTION)
+        for triple in by_passage.get(chunk.passage_id, ()) if chunk.index == 0 else ():
+            fact = triple.description or " ".join(filter(None, (triple.subject, triple.relation, triple.object)))
+            for name, kind, description in (
+                (triple.subject, triple.subject_type, triple.subject_description),
+                (triple.object, triple.object_type, triple.object_description),
+            ):
+                key = spellings.key(name)
+                profile = by_key.setdefault(key, Profile(name))
+                profile.types.update([kind] if kind else ())
+                profile.fact = profile.fact or shortened(fact, MAX_DESCRIPTION)
+                if description:
+                    (profile.own if key == subject else profile.others).append(description)
     _name(by_key, chunks, by_passage, spellings)
     by_key.pop((), None)
     return by_key
-
-
-def _title(by_key: dict[Key, Profile], subject: Key, chunk: Chunk) -> None:
-    title, qualifier = split_qualifier(chunk.title)
-    profile = by_key.setdefault(subject, Profile(title))
-    profile.titled = profile.titled or qualifier or "title"
-    if chunk.index == 0:
-        profile.own_sentence = profile.own_sentence or first_sentence(chunk.text)
-
-
-def _add_facts(by_key: dict[Key, Profile], triple: Triple, subject: Key, spellings: Spellings) -> None:
-    for name, kind, description in (
-        (triple.subject, triple.subject_type, triple.subject_description),
-        (triple.object, triple.object_type, triple.object_description),
-    ):
-        key = spellings.key(name)
-        profile = by_key.setdefault(key, Profile(name))
-        if kind:
-            profile.types[kind] += 1
-        profile.fact = profile.fact or shortened(_fact(triple), MAX_DESCRIPTION)
-        if description:
-            (profile.own if key == subject else profile.others).append(description)
-
-
-def _fact(triple: Triple) -> str:
-    return triple.description or " ".join(filter(None, (triple.subject, triple.relation, triple.object)))
 
 
 def _name(
@@ -136,17 +114,18 @@ def _name(
 ) -> None:
     """Find the sentence that names each entity about which nothing else is known."""
     for chunk in chunks:
-        names = (name for triple in by_passage.get(chunk.passage_id, ()) for name in (triple.subject, triple.object))
-        wanted = {key for key in map(spellings.key, names) if key and not by_key[key].has_description}
-        if wanted:
-            _read(by_key, wanted, sentences(chunk.text), spellings)
+        keys = set(map(spellings.key, names_of(by_passage.get(chunk.passage_id, ())))) - {()}
+        wanted = {
+            key: one for key in keys if not ((one := by_key[key]).own or one.others or one.own_sentence or one.named_in)
+        }
+        read = [(sentence, _words(sentence, spellings)) for sentence in sentences(chunk.text)] if wanted else []
+        for key, profile in wanted.items():
+            sentence = next((sentence for sentence, words in read if occurrences(words, key)), "")
+            profile.named_in = shortened(sentence, MAX_DESCRIPTION)
 
 
-def _read(by_key: Mapping[Key, Profile], wanted: Iterable[Key], text: Sequence[str], spellings: Spellings) -> None:
-    read = [(sentence, [token.folded for token in spellings.tokens(sentence)]) for sentence in text]
-    for key in wanted:
-        sentence = next((sentence for sentence, words in read if occurrences(words, key)), "")
-        by_key[key].named_in = shortened(sentence, MAX_DESCRIPTION)
+def _words(text: str, spellings: Spellings) -> list[str]:
+    return [token.folded for token in spellings.tokens(text)]
 
 
 def occurrences(words: Sequence[str], key: Key) -> int:
@@ -165,6 +144,12 @@ class _Stated:
     statements: dict[tuple[str, str, str], tuple[float, tuple[str, ...]]] = field(default_factory=dict)
     descriptions: list[str] = field(default_factory=list)
     stems: set[str] = field(default_factory=set)
+
+    def state(self, subject: Key, triple: Triple, thing: Key) -> None:
+        key = entity_id(subject), triple.relation, entity_id(thing)
+        confidence, worded = self.statements.get(key, (0.0, ()))
+        self.statements[key] = max(confidence, triple.confidence), (*worded, triple.description)
+        self.descriptions.append(triple.description or f"{triple.subject} {triple.relation} {triple.object}")
 
 
 def triple_tables(
@@ -189,18 +174,28 @@ def triple_tables(
     relations: defaultdict[tuple[Key, Key], _Stated] = defaultdict(_Stated)
     for chunk in chunks:
         subject = spellings.title_key(chunk.title)
-        read = [[token.folded for token in spellings.tokens(sentence)] for sentence in sentences(chunk.content)]
-        mentioned: Counter[Key] = Counter({subject: 1} if subject else {})
+        read = [
+            (words, tagger.stem_words(words)) for words in (_words(one, spellings) for one in sentences(chunk.content))
+        ]
+        mentioned = {subject: None} if subject else {}
         for triple in by_passage[chunk.passage_id]:
-            ends = spellings.key(triple.subject), spellings.key(triple.object)
-            if all(ends) and ends[0] != ends[1]:
-                _state(relations, ends, triple, read, tagger)
-            mentioned.update(key for key in set(ends) if key and (chunk.id, key) not in elsewhere)
-        mentions.extend(_mention_rows(chunk, subject, mentioned, read, tagger))
+            first, second = ends = spellings.key(triple.subject), spellings.key(triple.object)
+            if first and second and first != second:
+                stated = relations[min(ends), max(ends)]
+                stated.state(first, triple, second)
+                stated.stems.update(tagger.stems(" ".join((triple.relation, *triple.tags))))
+                both = (stems for words, stems in read if occurrences(words, first) and occurrences(words, second))
+                stated.stems.update(*both)
+            mentioned |= {key: None for key in ends if key and (chunk.id, key) not in elsewhere}
+        for key in mentioned:
+            counted = [(count, stems) for words, stems in read if (count := occurrences(words, key))]
+            weight, count = TITLE_WEIGHT if key == subject else ALIAS_WEIGHT, sum(count for count, _ in counted)
+            tags = tagger.top(sorted(set().union(*(stems for _, stems in counted))))
+            mentions.append((entity_id(key), chunk.id, max(1, count), weight, tags))
     others = {spellings.key(name): list(known) for name, known in aliases.items()}
     entities = [
-        (entity_id(key), profile.name, profile.type, profile.description, others.get(key, []))
-        for key, profile in profiles(chunks, by_passage, spellings).items()
+        (entity_id(key), one.name, one.type, one.description, others.get(key, []))
+        for key, one in profiles(chunks, by_passage, spellings).items()
     ]
     return {
         ENTITY: pd.DataFrame(entities, columns=list(NODE_COLUMNS[ENTITY])),
@@ -233,7 +228,7 @@ def _names_of_split_passages(
     for passage, together in parts.items():
         if len(together) == 1:
             continue
-        words = {chunk.id: [token.folded for token in spellings.tokens(chunk.content)] for chunk in together}
+        words = {chunk.id: _words(chunk.content, spellings) for chunk in together}
         for key in set(map(spellings.key, names_of(by_passage[passage]))):
             without = [chunk for chunk in words if not occurrences(words[chunk], key)]
             if len(without) < len(together):
@@ -241,53 +236,23 @@ def _names_of_split_passages(
     return elsewhere
 
 
-def _state(
-    relations: defaultdict[tuple[Key, Key], _Stated],
-    ends: tuple[Key, Key],
-    triple: Triple,
-    read: Sequence[list[str]],
-    tagger: Tagger,
-) -> None:
-    stated = relations[min(ends), max(ends)]
-    key = entity_id(ends[0]), triple.relation, entity_id(ends[1])
-    confidence, worded = stated.statements.get(key, (0.0, ()))
-    stated.statements[key] = max(confidence, triple.confidence), (*worded, triple.description)
-    stated.descriptions.append(triple.description or f"{triple.subject} {triple.relation} {triple.object}")
-    stated.stems.update(tagger.stems(" ".join((triple.relation, *triple.tags))))
-    for words in read:
-        if occurrences(words, ends[0]) and occurrences(words, ends[1]):
-            stated.stems.update(tagger.stem_words(words))
-
-
-def _mention_rows(
-    chunk: Chunk, subject: Key, mentioned: Mapping[Key, int], read: Sequence[list[str]], tagger: Tagger
-) -> Iterator[tuple[str, str, int, float, list[str]]]:
-    for key in mentioned:
-        counted = [(occurrences(words, key), words) for words in read]
-        stems = {stem for count, words in counted if count for stem in tagger.stem_words(words)}
-        weight = TITLE_WEIGHT if key == subject else ALIAS_WEIGHT
-        count = max(1, sum(count for count, _ in counted))
-        yield entity_id(key), chunk.id, count, weight, tagger.top(sorted(stems))
-
-
 def _related_table(relations: Mapping[tuple[Key, Key], _Stated], tagger: Tagger) -> pd.DataFrame:
+    """RELATED_TO; a triple with confidence 0 states nothing."""
     rows = []
-    for (first, second), stated in relations.items():
+    for pair, stated in relations.items():
         strength = round(max(confidence for confidence, _ in stated.statements.values()), 6)
         if strength > 0:
-            ends = sorted((entity_id(first), entity_id(second)))
             types = sorted({relation for _, relation, _ in stated.statements})
-            description = _joined(stated.descriptions)
+            statements = encoded(
+                Statement(subject, relation, thing, _joined(worded), round(10.0 * confidence, 5))
+                for (subject, relation, thing), (confidence, worded) in stated.statements.items()
+                if confidence > 0
+            )
             tags = tagger.top(sorted(stated.stems))
-            rows.append((*ends, strength, types, description, tags, encoded(_statements(stated))))
+            rows.append(
+                (*sorted(map(entity_id, pair)), strength, types, _joined(stated.descriptions), tags, statements)
+            )
     return pd.DataFrame(rows, columns=list(EDGE_COLUMNS[RELATED_TO]))
-
-
-def _statements(stated: _Stated) -> Iterator[Statement]:
-    """The statements of an edge; a triple with confidence 0 states nothing."""
-    for (subject, relation, thing), (confidence, worded) in stated.statements.items():
-        if confidence > 0:
-            yield Statement(subject, relation, thing, _joined(worded), round(10.0 * confidence, 5))
 
 
 def _joined(texts: Sequence[str]) -> str:
@@ -335,14 +300,12 @@ def _canonical(entities: pd.DataFrame, spellings: Spellings) -> dict[Key, str]:
 def _entities(rules: pd.DataFrame, stated: pd.DataFrame, known: Mapping[Key, Profile]) -> pd.DataFrame:
     """The rules' entities with the types and descriptions that triples state, and those that only triples name."""
     by_id = {entity_id(key): profile for key, profile in known.items()}
-    nobody = Profile("")
-    entity_profiles = [by_id.get(entity, nobody) for entity in rules["id"]]
-    types = [profile.stated_type or own for profile, own in zip(entity_profiles, rules["type"], strict=True)]
-    descriptions = [
-        profile.stated_description or own or profile.description
-        for profile, own in zip(entity_profiles, rules["description"], strict=True)
-    ]
-    return _first(rules.assign(type=types, description=descriptions), stated, ["id"])
+    rows = []
+    for entity, name, kind, description, aliases in rules.itertuples(index=False, name=None):
+        profile = by_id.get(entity, Profile(""))
+        about = profile.stated_description or description or profile.description
+        rows.append((entity, name, profile.stated_type or kind, about, aliases))
+    return _first(pd.DataFrame(rows, columns=list(NODE_COLUMNS[ENTITY])), stated, ["id"])
 
 
 def _first(rules: pd.DataFrame, stated: pd.DataFrame, key: list[str]) -> pd.DataFrame:
@@ -350,14 +313,11 @@ def _first(rules: pd.DataFrame, stated: pd.DataFrame, key: list[str]) -> pd.Data
 
 
 def _related(rules: pd.DataFrame, stated: pd.DataFrame, tagger: Tagger) -> pd.DataFrame:
-    merged = {row[:2]: row for row in rules.itertuples(index=False, name=None)}
+    merged: dict[Any, tuple[Any, ...]] = {row[:2]: row for row in rules.itertuples(index=False, name=None)}
     for row in stated.itertuples(index=False, name=None):
-        known = merged.get(row[:2])
-        merged[row[:2]] = row if known is None else _both(known, row, tagger)
+        source, target, strength, types, description, tags, statements = row
+        if known := merged.get(row[:2]):
+            strength, types = max(known[2], strength), sorted({*known[3], *types})
+            tags = tagger.top(sorted({*known[5], *tags}))
+        merged[row[:2]] = source, target, strength, types, description, tags, statements
     return pd.DataFrame(list(merged.values()), columns=list(EDGE_COLUMNS[RELATED_TO]))
-
-
-def _both(known: tuple[Any, ...], stated: tuple[Any, ...], tagger: Tagger) -> tuple[Any, ...]:
-    """Two rows of one pair merged: columns source, target, strength, types, description, tags, statements."""
-    strength, types = max(known[2], stated[2]), sorted({*known[3], *stated[3]})
-    return (*stated[:2], strength, types, stated[4], tagger.top(sorted({*known[5], *stated[5]})), stated[6])

@@ -1,12 +1,18 @@
-"""The protocol of graph stores."""
+"""What all graph stores share: their protocol, and how files of a graph are written, read and removed."""
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
+from pathlib import Path
 from typing import Any, Protocol
 
+from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import Tables
+from hopbench.retrieval.support.errors import DamagedGraphError, InputError, exhausted
 from hopbench.retrieval.support.texts import TextsOfRows
 
 Record = Mapping[str, Any]
@@ -28,7 +34,7 @@ class GraphStore(Protocol):
 
         Records of parallel lists may be split; those of a kind follow each other.
         """
-        ...
+        yield self.read(query)
 
     def write(self, tables: Tables, record: Mapping[str, object]) -> None:
         """Replace the namespace's content with these tables and their build record."""
@@ -36,7 +42,8 @@ class GraphStore(Protocol):
 
     def record(self) -> Mapping[str, Any] | None:
         """The build record of a completely written graph, or None."""
-        ...
+        rows = self.read(cypher.BUILD_RECORD)
+        return json.loads(rows[0]["record"]) if rows else None
 
     def stamp(self) -> str | None:
         """A digest that changes whenever the content may have changed; None if nothing may be cached from it."""
@@ -47,8 +54,39 @@ class GraphStore(Protocol):
         ...
 
     def close(self) -> None:
-        """Release files and connections."""
+        """Release files and connections; the next call opens them again."""
         ...
+
+
+@contextmanager
+def writing(graph: Path, errors: type[Exception] = OSError) -> Iterator[None]:
+    """Replace an OSError, or an error of the engine, with one that names the graph's file and the remedy."""
+    try:
+        graph.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except (OSError, errors) as error:
+        if (lacking := exhausted(error, graph)) is not None:
+            raise lacking from error
+        raise InputError(
+            f"cannot write the graph {graph}: {error}. Free space there or set HOPBENCH_HOME to another folder"
+        ) from error
+
+
+def remove(graph: Path) -> None:
+    """Remove a graph's file or folder, if there is one."""
+    try:
+        if graph.is_dir():
+            shutil.rmtree(graph)
+        graph.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot remove the graph {graph}: {error.strerror}: move it away") from error
+
+
+def damaged(graph: Path, reason: object) -> DamagedGraphError:
+    """The error for files of a graph that are not as they were written."""
+    return DamagedGraphError(
+        f"cannot read the graph {graph}: {str(reason).rstrip('.')}. Build it again: hopbench graph build --force"
+    )
 
 
 def rows_of(record: Record) -> int:

@@ -23,25 +23,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from hopbench.retrieval.graph.schema import EDGE_COLUMNS, EDGE_ENDS, NODE_COLUMNS
+from hopbench.retrieval.graph.schema import COLUMNS, EDGE_COLUMNS, EDGE_TYPES, LIST_COLUMNS, NODE_COLUMNS, WEIGHT_OF
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 from hopbench.retrieval.support.input_files import read_yaml
 
 NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")
 ABSENT = "HOPBENCH_ABSENT"  # a type that no graph has
 NEUTRAL: Mapping[str, str] = {
-    "title": "''",
-    "index": "0",
-    "type": "'entity'",
-    "description": "''",
-    "aliases": "[]",
-    "count": "1",
-    "weight": "1.0",
-    "similarity": "1.0",
-    "strength": "1.0",
-    "tags": "[]",
-    "types": "[]",
-    "statements": "[]",
+    **{"title": "''", "index": "0", "type": "'entity'", "description": "''", "count": "1"},
+    **dict.fromkeys(WEIGHT_OF.values(), "1.0"),
+    **dict.fromkeys(LIST_COLUMNS, "[]"),
 }
 _NODE = re.compile(r"\((\w*):(\w+)(?:\s*\{(\w+):)?")
 _BARE = re.compile(r"[->]\((\w+)\)")
@@ -51,12 +42,8 @@ _READ = re.compile(r"\b(\w+)\.(\w+)\b")
 _TYPE = re.compile(r"\btype\((\w+)\)")
 
 
-@dataclass(frozen=True)
-class Property:
-    """The name of a property in the mapped graph; HopBench's value is the stored one times `scale`."""
-
-    name: str
-    scale: float = 1.0
+Property = tuple[str, float]
+"""The name of a property in the mapped graph, and the scale: HopBench's value is the stored one times it."""
 
 
 @dataclass(frozen=True)
@@ -74,18 +61,17 @@ class GraphMapping:
         for kind, given, known in (
             ("labels", self.labels, NODE_COLUMNS),
             ("relationships", self.relationships, EDGE_COLUMNS),
-            ("properties", self.properties, {**NODE_COLUMNS, **EDGE_COLUMNS}),
+            ("properties", self.properties, COLUMNS),
         ):
             for name in given:
                 if name not in known:
                     raise UnknownNameError(f"name under {kind} of the mapping", name, known)
-        for owner, columns in self.properties.items():
-            known_columns = {**NODE_COLUMNS, **EDGE_COLUMNS}[owner]
-            for column in columns:
-                if column not in known_columns:
-                    raise UnknownNameError(f"property of {owner} in the mapping", column, known_columns)
         used = [*self.labels.values(), *self._types.values(), *filter(None, [self.namespace_property])]
-        used += [property_.name for columns in self.properties.values() for property_ in columns.values()]
+        for owner, columns in self.properties.items():
+            for column, (name, _) in columns.items():
+                used.append(name)
+                if column not in COLUMNS[owner]:
+                    raise UnknownNameError(f"property of {owner} in the mapping", column, COLUMNS[owner])
         for name in used:
             if not isinstance(name, str) or not NAME.match(name):
                 raise InputError(f"mapping: {name!r} is no name of a label, type or property (letters, digits and _)")
@@ -108,66 +94,60 @@ class GraphMapping:
         return "UNION ALL".join(self._branch(branch) for branch in query.split("UNION ALL"))
 
     def _branch(self, text: str) -> str:
-        nodes: dict[str, tuple[str, ...]] = {name: (label,) for name, label, _ in _NODE.findall(text) if name}
+        owners: dict[str, tuple[str, ...]] = {name: (label,) for name, label, _ in _NODE.findall(text) if name}
         for name in _BARE.findall(text):
-            nodes.setdefault(name, tuple(NODE_COLUMNS))
+            owners.setdefault(name, tuple(NODE_COLUMNS))
         edges = {name: tuple(types.split("|")) for name, types in _EDGE.findall(text) if name}
+        owners |= edges
         text = _ENDLESS.sub(self._end, text)
-        owners = {**nodes, **edges}
         text = _TYPE.sub(lambda m: self._type_case(m[1], edges[m[1]]) if m[1] in edges else m[0], text)
         text = _READ.sub(lambda m: self._value(m[1], owners[m[1]], m[2]) if m[1] in owners else m[0], text)
         text = _NODE.sub(self._node, text)
-        return _EDGE.sub(lambda m: f"[{m[1]}:{self._alternatives(m[2])}]", text)
+        return _EDGE.sub(self._alternatives, text)
 
-    def _alternatives(self, types: str) -> str:
-        names = dict.fromkeys(self._types[kind] for kind in types.split("|"))
-        return "|".join(f"`{name}`" for name in names)
+    def _alternatives(self, match: re.Match[str]) -> str:
+        names = dict.fromkeys(self._types[kind] for kind in match[2].split("|"))
+        return f"[{match[1]}:{'|'.join(f'`{name}`' for name in names)}]"
 
     def _end(self, match: re.Match[str]) -> str:
         """Add the label of an edge's far end if its type alone does not identify the edge type."""
-        far = EDGE_ENDS[match[1]][1]
-        return f"{match[0][:-1]}:{far})" if self._shared(match[1]) else match[0]
+        return f"{match[0][:-1]}:{EDGE_TYPES[match[1]].target})" if self._shared(match[1]) else match[0]
 
     def _node(self, match: re.Match[str]) -> str:
         name, label, column = match.groups()
-        key = "" if column is None else f" {{`{self._column(label, column).name}`:"
+        key = "" if column is None else f" {{`{self._column(label, column)[0]}`:"
         return f"({name}:`{self._label(label)}`{key}"
 
     def _column(self, owner: str, column: str) -> Property:
         fallback = "id" if column == "passage_id" else column
         columns = self.properties.get(owner, {})
-        return columns.get(column) or columns.get(fallback) or Property(fallback)
+        return columns.get(column) or columns.get(fallback) or (fallback, 1.0)
 
     def _value(self, variable: str, owners: tuple[str, ...], column: str) -> str:
         """The expression for `variable.column`, where the variable may be any of these labels or types."""
         if column == "namespace":
             return f"{variable}.`{self.namespace_property}`" if self.namespace_property else "$namespace"
-        known = [owner for owner in owners if column in {**NODE_COLUMNS, **EDGE_COLUMNS}.get(owner, ())]
-        values = {owner: self._one(variable, owner, column) for owner in known}
-        if len(set(values.values())) == 1 and len(known) == len(owners) and not self._any_shared(known):
+        values = {owner: self._one(variable, owner, column) for owner in owners if column in COLUMNS.get(owner, ())}
+        shared = any(owner in EDGE_TYPES and self._shared(owner) for owner in values)
+        if len(set(values.values())) == 1 and len(values) == len(owners) and not shared:
             return next(iter(values.values()))
-        if owners[0] in NODE_COLUMNS:
-            cases = " ".join(
-                f"WHEN {variable}:`{self._label(owner)}` THEN {expression}" for owner, expression in values.items()
-            )
-            return f"CASE {cases} END"
-        cases = " ".join(f"WHEN {self._is(variable, owner)} THEN {expression}" for owner, expression in values.items())
-        return f"CASE {cases} END" if cases else "null"
+        cases = [
+            f"WHEN {f'{variable}:`{self._label(owner)}`' if owner in NODE_COLUMNS else self._is(variable, owner)} "
+            f"THEN {expression}"
+            for owner, expression in values.items()
+        ]
+        return f"CASE {' '.join(cases)} END" if cases else "null"
 
     def _is(self, variable: str, kind: str) -> str:
-        """The condition for an edge to be of type `kind`."""
         called = f"type({variable}) = '{self._types[kind]}'"
         if not self._shared(kind):
             return called
-        source, target = map(self._label, EDGE_ENDS[kind])
+        source, target = map(self._label, EDGE_TYPES[kind][:2])
         return f"{called} AND startNode({variable}):`{source}` AND endNode({variable}):`{target}`"
 
-    def _any_shared(self, owners: list[str]) -> bool:
-        return any(owner in EDGE_COLUMNS and self._shared(owner) for owner in owners)
-
     def _one(self, variable: str, owner: str, column: str) -> str:
-        stored = self._column(owner, column)
-        value = f"{variable}.`{stored.name}`" + (f" * {stored.scale!r}" if stored.scale != 1.0 else "")
+        name, scale = self._column(owner, column)
+        value = f"{variable}.`{name}`" + (f" * {scale!r}" if scale != 1.0 else "")
         value = f"coalesce({value}, {NEUTRAL[column]})" if column in NEUTRAL else value
         return f"([] + {value})" if column == "types" else value  # a single string becomes a list of one
 
@@ -204,9 +184,9 @@ def load_mapping(path: Path) -> GraphMapping:
 
 def _property(given: object, where: str) -> Property:
     if isinstance(given, str):
-        return Property(given)
+        return given, 1.0
     if isinstance(given, dict) and set(given) <= {"property", "scale"} and isinstance(given.get("property"), str):
         scale = given.get("scale", 1.0)
         if isinstance(scale, (int, float)) and not isinstance(scale, bool) and 0 < scale <= 1e6:
-            return Property(given["property"], float(scale))
+            return given["property"], float(scale)
     raise InputError(f"mapping: {where} is {given!r}; write a name, or {{property: name, scale: number above 0}}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +24,18 @@ from hopbench.retrieval.graph.schema import (
     NODE_COLUMNS,
     SPARSE_COLUMNS,
     Tables,
+    full_parts,
+    vector_rows,
 )
-from hopbench.retrieval.graph.stores.base import Record
+from hopbench.retrieval.graph.stores.base import GraphStore, Record, damaged, remove, writing
 from hopbench.retrieval.support.cached_files import file_sum
-from hopbench.retrieval.support.errors import DamagedGraphError, InputError, StoreError, exhausted
+from hopbench.retrieval.support.errors import StoreError
 
 PART_ROWS = 100_000  # about 100 MB as Python objects
 VECTOR_ROWS = 10_000  # as Python numbers a vector takes eight times its size
 
 
-class KgliteStore:
+class KgliteStore(GraphStore):
     """A graph in `folder/NAMESPACE.kgl`, read into memory on first use."""
 
     engine = "kglite"
@@ -47,10 +50,15 @@ class KgliteStore:
         import kglite
 
         kglite.set_query_warning_policy("silent")  # a graph without RELATED_TO edges is legitimate
+        if self._graph is None:
+            try:
+                self._graph = kglite.load(str(self.path))
+            except BaseException as error:
+                if not isinstance(error, (OSError, kglite.KgError)) and type(error).__name__ != "PanicException":
+                    raise  # panics of Rust are not subclasses of Exception
+                raise damaged(self.path, error) from error
         try:
-            rows: list[Record] = (
-                self._open().cypher(query, params={**parameters, "namespace": self.namespace}).to_list()
-            )
+            rows: list[Record] = self._graph.cypher(query, params={**parameters, "namespace": self.namespace}).to_list()
         except kglite.KgError as error:
             raise StoreError(f"kglite refused a query on {self.path.name}: {error}") from error
         return rows
@@ -70,51 +78,41 @@ class KgliteStore:
     def write(self, tables: Tables, record: Mapping[str, object]) -> None:
         """See `GraphStore.write`."""
         import kglite
-
-        graph = kglite.KnowledgeGraph()
-        for label, columns in NODE_COLUMNS.items():
-            for part in tables.parts(label):
-                self._add_nodes(graph, label, part.reindex(columns=list(columns)))
-        for kind, columns in EDGE_COLUMNS.items():
-            for part in tables.parts(kind):
-                self._add_edges(graph, kind, part.reindex(columns=list(columns)))
-        for label, ids, vectors in tables.vector_parts():
-            text = "content" if label == CHUNK else "name"
-            for begin in range(0, len(ids), VECTOR_ROWS):
-                block = slice(begin, begin + VECTOR_ROWS)
-                graph.add_node_embeddings(label, text, dict(zip(ids[block], vectors[block].tolist(), strict=True)))
-        build = pd.DataFrame([{"id": "build", "record": json.dumps(dict(record), sort_keys=True)}])
-        self._add_nodes(graph, "Build", build)
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._remove_half_written()
-            with warnings.catch_warnings():
-                # A large graph is saved in parts; users need no warning that lists of aliases load onto the heap.
-                warnings.simplefilter("ignore", kglite.MappedFallbackWarning)
-                graph.save(str(self.path))  # writes a sibling and renames it
-        except (OSError, kglite.KgError) as error:
-            if (lacking := exhausted(error, self.path)) is not None:
-                raise lacking from error
-            raise InputError(
-                f"cannot write the graph {self.path}: {error}. Free space there or set HOPBENCH_HOME to another folder"
-            ) from error
-        self._graph = graph
-
-    def _remove_half_written(self) -> None:
-        """Remove the files NAME.tmp.PID.N that killed writers left behind."""
         import psutil
 
-        for file in self.path.parent.glob(f"{self.path.name}.tmp.*"):
-            process = file.name.removeprefix(f"{self.path.name}.tmp.").partition(".")[0]
-            if process.isdecimal() and not psutil.pid_exists(int(process)):
-                file.unlink(missing_ok=True)
+        graph = kglite.KnowledgeGraph()
+        build = pd.DataFrame([{"id": "build", "record": json.dumps(dict(record), sort_keys=True)}])
+        for label, part in chain(full_parts(tables, NODE_COLUMNS), [("Build", build)]):
+            if len(part):
+                lists = dict.fromkeys(LIST_COLUMNS.intersection(part.columns), "list")
+                named = part.assign(namespace=self.namespace)
+                graph.add_nodes(named, label, "id", labels=["Node"], column_types=lists)
+        for kind, part in full_parts(tables, EDGE_COLUMNS):
+            bare = [
+                name
+                for name in SPARSE_COLUMNS.intersection(part.columns)
+                if not any(isinstance(value, list) and value for value in part[name])
+            ]
+            lists = dict.fromkeys(LIST_COLUMNS.intersection(part.columns).difference(bare), "list")
+            if len(part):
+                source, target = EDGE_ENDS[kind]
+                edges = part.drop(columns=bare)
+                graph.add_relationships(edges, kind, source, "source", target, "target", column_types=lists)
+        for label, vectors in vector_rows(tables, VECTOR_ROWS):
+            graph.add_node_embeddings(label, "content" if label == CHUNK else "name", vectors)
+        with writing(self.path, kglite.KgError), warnings.catch_warnings():
+            for file in self.path.parent.glob(f"{self.path.name}.tmp.*"):
+                process = file.name.removeprefix(f"{self.path.name}.tmp.").partition(".")[0]
+                if process.isdecimal() and not psutil.pid_exists(int(process)):
+                    file.unlink(missing_ok=True)  # NAME.tmp.PID.N, which a killed writer left behind
+            # A large graph is saved in parts; users need no warning that lists of aliases load onto the heap.
+            warnings.simplefilter("ignore", kglite.MappedFallbackWarning)
+            graph.save(str(self.path))  # writes a sibling and renames it
+        self._graph = graph
 
     def record(self) -> Mapping[str, Any] | None:
         """See `GraphStore.record`."""
-        if self._graph is None and not self.path.exists():
-            return None
-        rows = self.read(cypher.BUILD_RECORD)
-        return json.loads(rows[0]["record"]) if rows else None
+        return super().record() if self._graph is not None or self.path.exists() else None
 
     def stamp(self) -> str | None:
         """The SHA-256 of the file."""
@@ -122,45 +120,9 @@ class KgliteStore:
 
     def drop(self) -> None:
         """See `GraphStore.drop`."""
-        self._graph = None
-        try:
-            self.path.unlink(missing_ok=True)
-        except OSError as error:
-            raise InputError(f"cannot remove the graph {self.path}: {error.strerror}: move it away") from error
+        self.close()
+        remove(self.path)
 
     def close(self) -> None:
         """Release the graph; the file stays."""
         self._graph = None
-
-    def _open(self) -> Any:
-        import kglite
-
-        if self._graph is None:
-            try:
-                self._graph = kglite.load(str(self.path))
-            except BaseException as error:
-                if not isinstance(error, (OSError, kglite.KgError)) and type(error).__name__ != "PanicException":
-                    raise  # panics of Rust are not subclasses of Exception
-                raise DamagedGraphError(
-                    f"cannot read the graph {self.path}: {error} Build it again: hopbench graph build --force"
-                ) from error
-        return self._graph
-
-    def _add_nodes(self, graph: Any, label: str, table: pd.DataFrame) -> None:
-        if len(table):
-            lists = {name: "list" for name in table.columns if name in LIST_COLUMNS}
-            table = table.assign(namespace=self.namespace)
-            graph.add_nodes(table, label, "id", labels=["Node"], column_types=lists)
-
-    @staticmethod
-    def _add_edges(graph: Any, kind: str, table: pd.DataFrame) -> None:
-        if len(table):
-            source, target = EDGE_ENDS[kind]
-            bare = [name for name in table.columns if name in SPARSE_COLUMNS and not any(map(_full, table[name]))]
-            table = table.drop(columns=bare)
-            lists = {name: "list" for name in table.columns if name in LIST_COLUMNS}
-            graph.add_relationships(table, kind, source, "source", target, "target", column_types=lists)
-
-
-def _full(value: object) -> bool:
-    return isinstance(value, list) and bool(value)

@@ -8,26 +8,26 @@ edges (RELATED_TO, SIMILAR_TO) from a to b and from b to a are one. An edge of a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.cypher.neo4j import one_each
 from hopbench.retrieval.graph.schema import (
     CHUNK,
     DOCUMENT,
-    EDGE_COLUMNS,
     EDGE_ENDS,
+    EDGE_TYPES,
     LIST_COLUMNS,
     RELATED_TO,
-    GraphTables,
     Statement,
     Tables,
     encoded,
     statements_of,
 )
-from hopbench.retrieval.graph.stores.base import Record
-from hopbench.retrieval.graph.stores.contents import export, fingerprint
+from hopbench.retrieval.graph.stores.base import GraphStore, Record
+from hopbench.retrieval.graph.stores.contents import content, export
 from hopbench.retrieval.graph.stores.graph_mapping import GraphMapping
 from hopbench.retrieval.graph.stores.neo4j_connection import Connection
 from hopbench.retrieval.graph.stores.neo4j_store import Neo4jStore
@@ -36,16 +36,11 @@ from hopbench.retrieval.support.errors import InputError
 WORDING = ("types", "description", "statements")
 
 
-class Joined(NamedTuple):
-    """One edge per pair; the numbers of relationships `merged` into others, and of `loops` left out."""
+def joined_edges(kind: str, edges: Sequence[Record]) -> tuple[list[Record], int, int]:
+    """Merge the edges of a type, records with `source`, `target` and some columns of `schema`, to one for each pair.
 
-    edges: list[Record]
-    merged: int
-    loops: int
-
-
-def joined_edges(kind: str, edges: Sequence[Record]) -> Joined:
-    """Merge the edges of a type, records with `source`, `target` and some columns of `schema`."""
+    Returns the numbers of relationships merged into others, and of loops left out, too.
+    """
     undirected = len(set(EDGE_ENDS[kind])) == 1
     by_pair: dict[tuple[str, str], list[Record]] = {}
     for edge in edges:
@@ -53,8 +48,7 @@ def joined_edges(kind: str, edges: Sequence[Record]) -> Joined:
         by_pair.setdefault((min(ends), max(ends)) if undirected else ends, []).append(edge)
     of_pairs = [same for ends, same in by_pair.items() if not undirected or ends[0] != ends[1]]
     without_loops = sum(map(len, of_pairs))
-    merged, loops = without_loops - len(of_pairs), len(edges) - without_loops
-    return Joined([_joined(same) for same in of_pairs], merged, loops)
+    return [_joined(same) for same in of_pairs], without_loops - len(of_pairs), len(edges) - without_loops
 
 
 def joined_lists(record: Record) -> Record:
@@ -63,7 +57,7 @@ def joined_lists(record: Record) -> Record:
     if kind in EDGE_ENDS:
         columns = [name for name in record if name != "kind"]
         rows = zip(*(record[name] for name in columns), strict=True)
-        edges = joined_edges(kind, [dict(zip(columns, row, strict=True)) for row in rows]).edges
+        edges, *_ = joined_edges(kind, [dict(zip(columns, row, strict=True)) for row in rows])
         return {"kind": kind, **{name: [edge[name] for edge in edges] for name in columns}}
     if kind == DOCUMENT:
         titles = list(dict.fromkeys(zip(record["id"], record["name"], strict=True)))
@@ -86,25 +80,19 @@ def _joined(same: Sequence[Record]) -> Record:
     """Merge the edges of a pair; if all have the same wording and direction, it is unchanged."""
     if len(same) == 1:
         return same[0]
-    row = {name: _value(name, [edge[name] for edge in same]) for name in same[0]}
+    row: dict[str, Any] = {}
+    for name in same[0]:
+        values = [edge[name] for edge in same]
+        if name in LIST_COLUMNS:
+            row[name] = sorted({one for value in values for one in value})
+        else:
+            row[name] = "; ".join(sorted(filter(None, set(values)))) if name == "description" else max(values)
     ways = {(edge["source"], edge["target"]) for edge in same}
     row["source"], row["target"] = ways.pop() if len(ways) == 1 else sorted((same[0]["source"], same[0]["target"]))
     if "statements" in row:
-        alike = len({_said(edge) for edge in same}) == 1  # as in a graph loaded twice
-        row["statements"] = same[0]["statements"] if alike else _statements(same)
+        alike = len({(edge["source"], *(str(edge[name]) for name in WORDING)) for edge in same}) == 1
+        row["statements"] = same[0]["statements"] if alike else _statements(same)  # alike as in a graph loaded twice
     return row
-
-
-def _said(edge: Record) -> tuple[object, ...]:
-    return edge["source"], *(str(edge[name]) for name in WORDING)
-
-
-def _value(name: str, values: list[Any]) -> Any:
-    if name in LIST_COLUMNS:
-        return sorted({one for value in values for one in value})
-    if name == "description":
-        return "; ".join(sorted({value for value in values if value}))
-    return max(values)
 
 
 def _statements(same: Sequence[Record]) -> list[str]:
@@ -119,11 +107,11 @@ def _statements(same: Sequence[Record]) -> list[str]:
     return encoded(found.values())
 
 
-_EXPORTS = {cypher.export_edges(kind): kind for kind in EDGE_COLUMNS}
+_EXPORTS = {cypher.EXPORTS[kind]: kind for kind in EDGE_TYPES}
 _LISTS = cypher.ADJACENCY, cypher.NAMES, cypher.DESCRIPTIONS
 
 
-class MappedStore:
+class MappedStore(GraphStore):
     """Reads a graph through a mapping. Its chunk ids must be among `chunks`, those of the corpus.
 
     `build_key` is that of the caller's plan, for which the external graph is used.
@@ -142,10 +130,14 @@ class MappedStore:
     def read(self, query: str, **parameters: Any) -> list[Record]:
         """See `GraphStore.read`; relationships of a pair are merged to one edge, and loops are left out."""
         if query in _EXPORTS:
-            edges, *self._left_out[_EXPORTS[query]] = self._edges(_EXPORTS[query])
+            kind = _EXPORTS[query]
+            edges, *self._left_out[kind] = joined_edges(kind, self._inner.read(self.rewrite(query)))
             return edges
-        if query == cypher.RELATIONS:
-            return [self._relations(**parameters)]
+        if query == cypher.RELATIONS:  # of the merged edges, whose strength may come from a usual relation
+            usual = set(parameters["usual"])
+            edges = [edge for edge in self.read(cypher.EXPORTS[RELATED_TO]) if not usual.issuperset(edge["types"])]
+            columns = {"source": "source", "target": "target", "types": "types", "weight": "strength"}
+            return [{"kind": RELATED_TO, **{name: [edge[own] for edge in edges] for name, own in columns.items()}}]
         records = self._inner.read(self.rewrite(query), **parameters)
         if query == cypher.STRONGEST_RELATIONS:
             return list(map(joined_statements, records))
@@ -157,16 +149,7 @@ class MappedStore:
 
     def rewrite(self, query: str) -> str:
         """Rewrite a query of `cypher` for this graph's server."""
-        return self._mapping.rewrite(query if query in cypher.PARTS else cypher.one_each(query))
-
-    def _edges(self, kind: str) -> Joined:
-        return joined_edges(kind, self._inner.read(self.rewrite(cypher.export_edges(kind))))
-
-    def _relations(self, usual: Collection[str]) -> Record:
-        """`cypher.RELATIONS` of the merged edges, whose strength may come from a usual relation."""
-        edges = [edge for edge in self._edges(RELATED_TO).edges if not set(edge["types"]) <= set(usual)]
-        columns = {"source": "source", "target": "target", "types": "types", "weight": "strength"}
-        return {"kind": RELATED_TO, **{name: [edge[column] for edge in edges] for name, column in columns.items()}}
+        return self._mapping.rewrite(query if query in cypher.PARTS else one_each(query))
 
     def reference(self) -> None:
         """See `Neo4jStore.reference`."""
@@ -179,27 +162,6 @@ class MappedStore:
     @cached_property
     def _record(self) -> Mapping[str, Any]:
         tables = export(self)
-        self._check(tables)
-        nodes, edges = tables.counts()
-        made = {"settings": {}, "embedder": "", "build_seconds": 0.0, "joined": self._joined()}
-        return {
-            "build_key": self._build_key,
-            "fingerprint": fingerprint(tables),
-            "nodes": nodes,
-            "edges": edges,
-            **made,
-        }
-
-    def _joined(self) -> list[str]:
-        """Messages about merged relationships and loops."""
-        found = []
-        if more := ", ".join(f"{merged:,} {kind}" for kind, (merged, _) in self._left_out.items() if merged):
-            found.append(f"{more} relationships more than pairs of nodes: those of a pair count as one")
-        if loops := ", ".join(f"{loops:,} {kind}" for kind, (_, loops) in self._left_out.items() if loops):
-            found.append(f"{loops} relationships of a node to itself: they are left out")
-        return [f"--mapping: the graph has {line}" for line in found]
-
-    def _check(self, tables: GraphTables) -> None:
         ids = tables.nodes[CHUNK]["id"].tolist()
         unknown = sorted(str(chunk) for chunk in ids if chunk not in self._chunks)
         if not ids:
@@ -209,6 +171,23 @@ class MappedStore:
                 f"--mapping: {len(unknown)} of the graph's {len(ids)} chunks are none of the corpus's "
                 f"{len(self._chunks)}, such as {unknown[0]!r}: properties.Chunk.id must give the corpus's passage ids"
             )
+        joined = []
+        merged, loops = (
+            ", ".join(f"{counts[place]:,} {kind}" for kind, counts in self._left_out.items() if counts[place])
+            for place in (0, 1)
+        )
+        if merged:
+            joined.append(f"{merged} relationships more than pairs of nodes: those of a pair count as one")
+        if loops:
+            joined.append(f"{loops} relationships of a node to itself: they are left out")
+        return {
+            "build_key": self._build_key,
+            **content(tables),
+            "settings": {},
+            "embedder": "",
+            "build_seconds": 0.0,
+            "joined": [f"--mapping: the graph has {line}" for line in joined],
+        }
 
     def write(self, tables: Tables, record: Mapping[str, object]) -> NoReturn:
         """Raise InputError: the graph is read-only."""

@@ -54,7 +54,9 @@ class Connection:
         if not environment.get("NEO4J_URI"):
             if file is None or not file.is_file():
                 raise InputError(f"--store neo4j: NEO4J_URI is not set. {SETUP_HINT}")
-            values, origin = {**environment, **_read(file)}, str(file)
+            pairs = (line.partition("=") for line in file.read_text(encoding="utf-8").splitlines() if line[:1] != "#")
+            own = {name.strip(): value.strip().strip("'\"") for name, _, value in pairs}
+            values, origin = {**environment, **own}, str(file)
         if not values.get("NEO4J_URI") or not values.get("NEO4J_PASSWORD"):
             raise InputError(f"--store neo4j: {origin} has no NEO4J_URI or no NEO4J_PASSWORD. {SETUP_HINT}")
         return cls(
@@ -73,34 +75,30 @@ class Connection:
 
         # Without a handler Python prints the driver's log of each broken connection, which is retried anyway.
         logging.getLogger("neo4j").addHandler(logging.NullHandler())
+        cause: Exception | None = None
         try:
-            _check(self.uri)
-            return GraphDatabase.driver(
-                self.uri,
-                auth=(self.username, self.password),
-                max_connection_pool_size=self.pool,
-                connection_acquisition_timeout=self.acquisition,
-                connection_timeout=10.0,
-                initial_retry_delay=FIRST_DELAY,
-                retry_delay_multiplier=2.0,
-                max_transaction_retry_time=self.retry,
-                notifications_min_severity="OFF",
-                telemetry_disabled=True,
-                user_agent="hopbench",
-            )
+            scheme, _ = urlsplit(self.uri).scheme, urlsplit(self.uri).port  # the driver reads the port on connecting
+            if scheme in SCHEMES:
+                return GraphDatabase.driver(
+                    self.uri,
+                    auth=(self.username, self.password),
+                    max_connection_pool_size=self.pool,
+                    connection_acquisition_timeout=self.acquisition,
+                    connection_timeout=10.0,
+                    initial_retry_delay=FIRST_DELAY,
+                    retry_delay_multiplier=2.0,
+                    max_transaction_retry_time=self.retry,
+                    notifications_min_severity="OFF",
+                    telemetry_disabled=True,
+                    user_agent="hopbench",
+                )
+            reason = f"its scheme is {scheme!r}; known: {', '.join(SCHEMES)}"
         except (ConfigurationError, ValueError) as error:
-            raise InputError(
-                f"NEO4J_URI {self.uri!r} is no address of a Neo4j server ({error}). Write bolt://HOST:PORT or "
-                "neo4j+s://HOST; credentials go to NEO4J_USERNAME and NEO4J_PASSWORD"
-            ) from error
-
-
-def _check(uri: str) -> None:
-    """Reject addresses that the driver would reject only on connecting, or take for another protocol."""
-    parts = urlsplit(uri)
-    if parts.scheme not in SCHEMES:
-        raise ValueError(f"its scheme is {parts.scheme!r}; known: {', '.join(SCHEMES)}")
-    _ = parts.port
+            reason, cause = str(error), error
+        raise InputError(
+            f"NEO4J_URI {self.uri!r} is no address of a Neo4j server ({reason}). Write bolt://HOST:PORT or "
+            "neo4j+s://HOST; credentials go to NEO4J_USERNAME and NEO4J_PASSWORD"
+        ) from cause
 
 
 def _seconds(values: Mapping[str, str], name: str, default: float) -> float:
@@ -112,12 +110,6 @@ def _seconds(values: Mapping[str, str], name: str, default: float) -> float:
     if not 0 < seconds <= 86_400:
         raise InputError(f"{name} {text!r} is no time limit: seconds, above 0 and at most 86400")
     return seconds
-
-
-def _read(file: Path) -> dict[str, str]:
-    lines = (line.strip() for line in file.read_text(encoding="utf-8").splitlines())
-    pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
-    return {name.strip(): value.strip().strip("'\"") for name, _, value in pairs}
 
 
 @contextmanager
@@ -140,18 +132,20 @@ def explanation(connection: Connection, error: Exception) -> HopBenchError:
     if connection.password:
         message = message.replace(connection.password, "***")
     where = f"Neo4j at {connection.uri}"
-    for mark, kind, text in _MEANINGS:
-        if mark in code:
+    for marks, kind, text in _MEANINGS:
+        if any(mark in code for mark in marks.split()):
             names = {"where": where, "c": connection, "database": connection.database or "the home database"}
             return kind(f"{text.format(**names)} ({message})")
     return StoreError(f"{where} refused a query: {code}: {message}")
 
 
-# The server's code or the driver's class → error and message. The first match is taken.
-_WRONG_USER = "{where} does not let user {c.username!r} in: check NEO4J_USERNAME and NEO4J_PASSWORD"
+# Parts of the server's codes and of the driver's classes → error and message. The first match is taken.
 _MEANINGS: tuple[tuple[str, type[HopBenchError], str], ...] = (
-    ("Security", InputError, _WRONG_USER),
-    ("AuthError", InputError, _WRONG_USER),
+    (
+        "Security AuthError",
+        InputError,
+        "{where} does not let user {c.username!r} in: check NEO4J_USERNAME and NEO4J_PASSWORD",
+    ),
     ("DatabaseNotFound", InputError, "{where} has no database {database!r}: check NEO4J_DATABASE"),
     (
         "ReadOnly",
@@ -184,8 +178,11 @@ _MEANINGS: tuple[tuple[str, type[HopBenchError], str], ...] = (
         + RESUME_HINT,
     ),
     ("ServiceUnavailable", StoreError, f"{{where}} does not answer: check NEO4J_URI and that it runs. {RESUME_HINT}"),
-    ("SessionExpired", StoreError, f"{{where}} went away: check NEO4J_URI and that it runs. {RESUME_HINT}"),
-    ("IncompleteCommit", StoreError, f"{{where}} went away: check NEO4J_URI and that it runs. {RESUME_HINT}"),
+    (
+        "SessionExpired IncompleteCommit",
+        StoreError,
+        f"{{where}} went away: check NEO4J_URI and that it runs. {RESUME_HINT}",
+    ),
     ("DatabaseUnavailable", StoreError, f"{{where}} does not serve {{database}} now: see its log. {RESUME_HINT}"),
     ("ConfigurationError", InputError, "NEO4J_URI {c.uri!r} cannot be used"),
 )

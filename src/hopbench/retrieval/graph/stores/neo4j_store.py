@@ -9,18 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 from weakref import finalize
-
-import pandas as pd
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.cypher import neo4j as texts
-from hopbench.retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS, SPARSE_COLUMNS, Tables
-from hopbench.retrieval.graph.stores.base import Record, joined
+from hopbench.retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS, SPARSE_COLUMNS, Tables, full_parts, vector_rows
+from hopbench.retrieval.graph.stores.base import GraphStore, Record, joined
 from hopbench.retrieval.graph.stores.neo4j_connection import Connection, committed, explained, stopping
 
 if TYPE_CHECKING:
@@ -28,40 +26,15 @@ if TYPE_CHECKING:
     from neo4j import Driver, ManagedTransaction, Session
     from neo4j.api import BookmarkManager
 
-Row = Mapping[str, Any]
-
-
-def properties(table: pd.DataFrame, keys: Sequence[str]) -> list[Row]:
-    """Convert rows to {key columns…, properties}; missing values are left out, as Neo4j does."""
-    names = [name for name in table.columns if name not in keys]
-    return list(_rows(table, keys, names))
-
-
-def _rows(table: pd.DataFrame, keys: Sequence[str], names: Sequence[str]) -> Iterator[Row]:
-    values = zip(*(table[name].tolist() for name in [*keys, *names]), strict=True)
-    for row in values:
-        properties = dict(zip(names, row[len(keys) :], strict=True))
-        yield {
-            **dict(zip(keys, row, strict=False)),
-            "properties": {name: value for name, value in properties.items() if not _missing(name, value)},
-        }
-
-
-def _missing(name: str, value: object) -> bool:
-    nan = isinstance(value, float) and value != value  # noqa: PLR0124 (NaN is a missing value)
-    return value is None or nan or (name in SPARSE_COLUMNS and not value)
-
-
 BATCH_ROWS = 10_000
 VECTOR_ROWS = 2_000
 DELETE_ROWS = 5_000
 PAGE_NODES = 20_000  # with about 200,000 edges
 INDEX_SECONDS = 300
 REPLAN_ROWS = 10_000  # below this any plan is quick, and replanning all queries costs seconds
-T = TypeVar("T")
 
 
-class Neo4jStore:
+class Neo4jStore(GraphStore):
     """A namespace of a Neo4j database. Connects on first use, and fails at once if there is no server."""
 
     engine = "neo4j"
@@ -91,33 +64,30 @@ class Neo4jStore:
 
     def read(self, query: str, **parameters: object) -> list[Record]:
         """See `GraphStore.read`; a query over a large graph takes a round trip per `PAGE_NODES` nodes."""
-        return joined(self.read_parts(query, **parameters)) if query in cypher.PARTS else self._read(query, parameters)
+        if query in cypher.PARTS:
+            return joined(self.read_parts(query, **parameters))
+        return self._transaction("execute_read", query, parameters)
 
     def read_parts(self, query: str, **parameters: object) -> Iterator[list[Record]]:
         """See `GraphStore.read_parts`: by ranges of ids, which need little server memory and can be retried."""
         parts = cypher.PARTS.get(query, ())
         ends = {part.label: self._page_ends(part.label) for part in parts}
         if not any(len(pages) > 1 for pages in ends.values()):
-            yield self._read(query, parameters)
+            yield self._transaction("execute_read", query, parameters)
             return
         for part in parts:
             for after, until in pairwise(("", *ends[part.label])):
-                yield self._read(part.page(), {**parameters, "after": after, "until": until})
-
-    def _read(self, query: str, parameters: Mapping[str, object]) -> list[Record]:
-        bound = {**parameters, "namespace": self.namespace}
-        return self._transaction("execute_read", lambda tx: [dict(row) for row in tx.run(query, bound)])
+                yield self._transaction("execute_read", part.page(), {**parameters, "after": after, "until": until})
 
     @cached_property
     def _counts(self) -> Mapping[str, int]:
-        counts: Mapping[str, int] = (self.record() or {}).get("nodes", {})
-        return counts
+        """The rows of each node label according to the build record, which says whether reading needs pages."""
+        return (self.record() or {}).get("nodes") or {}
 
     def _page_ends(self, label: str) -> Sequence[str]:
-        """The last id of each page of a label's nodes; not queried if the record counts few nodes."""
         if self._counts.get(label, math.inf) <= PAGE_NODES:
             return ()
-        (row,) = self._read(texts.page_ends(label), {"nodes": PAGE_NODES})
+        (row,) = self.read(texts.page_ends(label), nodes=PAGE_NODES)
         ends: Sequence[str] = row["ends"]
         return ends
 
@@ -128,29 +98,25 @@ class Neo4jStore:
         if not key or not left or left[0]["key"] != key:
             self.drop()
         self.__dict__.pop("_counts", None)
-        self._prepare()
+        there = {str(row["name"]) for row in self.read(texts.SCHEMA_NAMES)}
+        for name, statement in texts.schema_statements().items():
+            if name not in there:  # each schema change is a transaction of its own
+                self._run(statement)
         self._run(texts.BEGIN, key=key)
         self._written = 0
-        for label, columns in NODE_COLUMNS.items():
-            for part in tables.parts(label):
-                self._batches(texts.write_nodes(label), part.reindex(columns=list(columns)), ("id",))
-        for label, ids, vectors in tables.vector_parts():
-            for begin in range(0, len(ids), VECTOR_ROWS):
-                block = slice(begin, begin + VECTOR_ROWS)
-                pairs = zip(ids[block], vectors[block].tolist(), strict=True)
-                self._run(texts.write_vectors(label), rows=[{"id": node, "vector": vector} for node, vector in pairs])
-        for kind, columns in EDGE_COLUMNS.items():
-            for part in tables.parts(kind):
-                self._write_edges(kind, part.reindex(columns=list(columns)))
+        for label, part in full_parts(tables, NODE_COLUMNS):
+            self._batches(texts.write_nodes(label), part, ("id",))
+        for label, vectors in vector_rows(tables, VECTOR_ROWS):
+            self._run(texts.write_vectors(label), rows=[{"id": id_, "vector": one} for id_, one in vectors.items()])
+        for kind, part in full_parts(tables, EDGE_COLUMNS):
+            parallel = part.groupby(["source", "target"], sort=False).cumcount()
+            self._batches(texts.write_edges(kind), part[parallel == 0], ("source", "target"))
+            more = part.assign(parallel=parallel)[parallel > 0]
+            self._batches(texts.write_edges(kind, parallel=True), more, ("source", "target", "parallel"))
         self._run(texts.FINISH, record=json.dumps(dict(record), sort_keys=True))
         self._run(texts.AWAIT_INDEXES, seconds=INDEX_SECONDS)
         if self._written >= REPLAN_ROWS:
             self._run(texts.REPLAN, seconds=INDEX_SECONDS)
-
-    def record(self) -> Mapping[str, Any] | None:
-        """See `GraphStore.record`."""
-        rows = self.read(cypher.BUILD_RECORD)
-        return json.loads(rows[0]["record"]) if rows else None
 
     def stamp(self) -> str:
         """A digest of namespace and bookmark (the database's identity and its last committed transaction).
@@ -170,48 +136,43 @@ class Neo4jStore:
 
     def reference(self) -> None:
         """Run a fixed computation in one round trip, as a reference for the server's speed."""
-        from neo4j import RoutingControl
-
-        with explained(self.connection):
-            self.driver.execute_query(texts.REFERENCE, routing_=RoutingControl.READ, database_=self.connection.database)
+        self.read(texts.REFERENCE)
 
     def close(self) -> None:
         """Close the pool; the next call opens another."""
         if self.__dict__.pop("driver", None) is not None:
             self._closing()
 
-    def _prepare(self) -> None:
-        """Create missing constraints and indexes; each schema change is a transaction of its own."""
-        there = {str(row["name"]) for row in self.read(texts.SCHEMA_NAMES)}
-        for name, statement in texts.schema_statements().items():
-            if name not in there:
-                self._run(statement)
-
-    def _write_edges(self, kind: str, table: pd.DataFrame) -> None:
-        ends = ("source", "target")
-        table = table.assign(parallel=table.groupby(list(ends), sort=False).cumcount())
-        first, more = table[table["parallel"] == 0].drop(columns="parallel"), table[table["parallel"] > 0]
-        self._batches(texts.write_edges(kind), first, ends)
-        self._batches(texts.write_edges(kind, parallel=True), more, (*ends, "parallel"))
-
     def _batches(self, query: str, table: pd.DataFrame, keys: Sequence[str]) -> None:
+        """Write rows as {key columns…, properties}; missing values are left out, as Neo4j does."""
+        names = [str(name) for name in table.columns]
         for begin in range(0, len(table), BATCH_ROWS):
-            self._run(query, rows=properties(table.iloc[begin : begin + BATCH_ROWS], keys))
+            columns = (table[name].iloc[begin : begin + BATCH_ROWS].tolist() for name in names)
+            rows = []
+            for row in map(partial(zip, names), zip(*columns, strict=True)):
+                values = dict(row)
+                own = {key: values.pop(key) for key in keys}
+                rows.append({**own, "properties": {k: v for k, v in values.items() if not _missing(k, v)}})
+            self._run(query, rows=rows)
         self._written += len(table)
 
-    def _run(self, query: str, **parameters: object) -> list[Row]:
-        bound = {**parameters, "namespace": self.namespace}
-        return self._transaction("execute_write", lambda tx: [dict(row) for row in tx.run(query, bound)])
+    def _run(self, query: str, **parameters: object) -> list[Record]:
+        return self._transaction("execute_write", query, parameters)
 
-    def _transaction(self, method: str, work: Callable[[ManagedTransaction], T]) -> T:
+    def _transaction(self, method: str, query: str, parameters: Mapping[str, object]) -> list[Record]:
         from neo4j import unit_of_work
+
+        bound = {**parameters, "namespace": self.namespace}
+
+        def work(tx: ManagedTransaction) -> list[Record]:
+            return [dict(row) for row in tx.run(query, bound)]
 
         limited = unit_of_work(timeout=self.connection.timeout)(stopping(work, self.connection))
 
-        def once() -> T:
+        def once() -> list[Record]:
             with self._session() as session:
-                result: T = getattr(session, method)(limited)
-            return result
+                rows: list[Record] = getattr(session, method)(limited)
+            return rows
 
         with explained(self.connection):
             return committed(once)
@@ -220,3 +181,8 @@ class Neo4jStore:
         # Fetch all records of a query at once: the default of 1,000 would cost a round trip per thousand. The bookmark
         # manager lets later sessions see the writes of earlier ones, whichever member of a cluster answers.
         return self.driver.session(database=self.connection.database, fetch_size=-1, bookmark_manager=self._bookmarks)
+
+
+def _missing(name: str, value: object) -> bool:
+    nan = isinstance(value, float) and math.isnan(value)
+    return value is None or nan or (name in SPARSE_COLUMNS and not value)

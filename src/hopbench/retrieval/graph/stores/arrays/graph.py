@@ -1,4 +1,4 @@
-"""A graph as memory-mapped arrays: columns of its tables, nodes and edges, and the steps from node to node.
+"""A graph as memory-mapped arrays: how they are written, their columns, nodes and edges, and steps from node to node.
 
 A file holds plain little-endian values, so that a column is written part by part and read anywhere without loading the
 rest. Processes that read the same graph share its pages: the machine holds one copy of it.
@@ -6,188 +6,154 @@ rest. Processes that read the same graph share its pages: the machine holds one 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from sys import intern
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.lib.format import write_array_header_1_0
 from numpy.typing import NDArray
 
-from hopbench.retrieval.graph.schema import EDGE_COLUMNS, EDGE_ENDS, LIST_COLUMNS, NODE_COLUMNS, WEIGHT_OF
-from hopbench.retrieval.support.arrays import distinct, expand_ranges
-from hopbench.retrieval.support.texts import OFFSET, ROW, TextIndex, Texts, mapped
+from hopbench.retrieval.graph.schema import (
+    CHUNK,
+    EDGE_COLUMNS,
+    EDGE_ENDS,
+    EDGE_TYPES,
+    LIST_COLUMNS,
+    NODE_COLUMNS,
+    WEIGHT_OF,
+    Tables,
+    full_parts,
+)
+from hopbench.retrieval.support.arithmetic import on_grid
+from hopbench.retrieval.support.arrays import expand_ranges
+from hopbench.retrieval.support.texts import OFFSET, ROW, TextIndex, Texts, TextsWriter, mapped, write_index
 
-INTEGERS = frozenset({"index", "count"})
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+WEIGHT = "<f8"
+VECTORS = ".vectors.npy"
 NUMBERS: Mapping[str, str] = {
-    **dict.fromkeys(INTEGERS, "<i8"),
-    **dict.fromkeys(WEIGHT_OF.values(), "<f8"),
+    "index": "<i8",
+    "count": "<i8",
+    "source": ROW,
+    "target": ROW,
+    **dict.fromkeys(WEIGHT_OF.values(), WEIGHT),
 }
-CODE = "<i4"
+END = "\x1e"  # ends each text of a list; no text contains it
+Ints = NDArray[np.int64]
 
 
 class Numbers:
     """A column of numbers."""
 
-    def __init__(self, stem: Path, name: str) -> None:
-        self.values = mapped(stem.with_name(f"{stem.name}.bin"), NUMBERS[name])
+    def __init__(self, values: NDArray[Any]) -> None:
+        self.values = values
 
-    def many(self, rows: NDArray[np.int64]) -> list[Any]:
+    def many(self, rows: Ints) -> list[Any]:
         """The values of some rows."""
         values: list[Any] = self.values[rows].tolist()
         return values
 
 
-class Lists:
-    """A column of lists of texts: numbers into a pool that holds each text once."""
+class Lists(Texts):
+    """A column of lists of texts; a list is the text of all of its texts."""
 
-    def __init__(self, stem: Path) -> None:
-        self._ends = mapped(stem.with_name(f"{stem.name}.ends.bin"), OFFSET)
-        self._codes = mapped(stem.with_name(f"{stem.name}.codes.bin"), CODE)
-        self._pool = Texts(stem.with_name(f"{stem.name}.pool"))
-        self._known = _TextsRead(self._pool)
+    def many(self, rows: NDArray[np.integer[Any]]) -> list[Any]:
+        """The lists of some rows; equal texts are one object, since edges share their words."""
+        return [list(map(intern, text.split(END)[:-1])) for text in super().many(rows)]
 
-    def many(self, rows: NDArray[np.int64]) -> list[Any]:
-        """The lists of some rows."""
-        begins, ends = np.where(rows > 0, self._ends[rows - 1], 0), self._ends[rows]
-        places, _ = expand_ranges(begins, ends)
-        texts = list(map(self._known.__getitem__, self._codes[places].tolist()))
-        stops = np.cumsum(ends - begins).tolist()
-        return [texts[begin:end] for begin, end in zip([0, *stops], stops, strict=False)]
-
-    def with_others(self, usual: Sequence[str]) -> NDArray[np.int64]:
+    def with_others(self, usual: Collection[str]) -> Ints:
         """The rows whose list has a text that is not among `usual`."""
-        unusual = np.array([self._pool[code] not in usual for code in range(len(self._pool))], np.bool_)
-        places = np.flatnonzero(unusual[self._codes]) if len(unusual) else np.zeros(0, np.int64)
-        return distinct(np.searchsorted(self._ends, places, side="right"))
+        import pyarrow as pa
+
+        buffers = [None, pa.py_buffer(np.append(np.zeros(1, OFFSET), self._ends)), pa.py_buffer(self._bytes)]
+        lists = pa.Array.from_buffers(pa.large_string(), len(self), buffers).dictionary_encode()
+        unusual = [not set(usual).issuperset(text.split(END)[:-1]) for text in lists.dictionary.to_pylist()]
+        return np.flatnonzero(np.array(unusual, np.bool_)[lists.indices.to_numpy()])
 
 
-class _TextsRead(dict[int, str]):
-    """The texts of a column by their rows, each read once."""
-
-    def __init__(self, texts: Texts) -> None:
-        self._texts = texts
-
-    def __missing__(self, row: int) -> str:
-        text = self[row] = self._texts[row]
-        return text
+Column = Numbers | Texts
 
 
-Column = Numbers | Texts | Lists
-
-
-def open_column(folder: Path, table: str, name: str) -> Column:
-    """A column of a table in a graph's folder."""
-    stem = folder / f"{table}.{name}"
-    if name in NUMBERS:
-        return Numbers(stem, name)
-    return Lists(stem) if name in LIST_COLUMNS else Texts(stem)
+def _opened(folder: Path, table: str, names: Sequence[str]) -> dict[str, Column]:
+    return {
+        name: Numbers(mapped(folder / f"{table}.{name}.bin", NUMBERS[name]))
+        if name in NUMBERS
+        else (Lists if name in LIST_COLUMNS else Texts)(folder / f"{table}.{name}")
+        for name in names
+    }
 
 
 class Nodes(TextIndex):
     """The nodes of a label by row, found by their ids; `columns` are those of the schema."""
 
     def __init__(self, folder: Path, label: str) -> None:
-        self.columns: dict[str, Column] = {name: open_column(folder, label, name) for name in NODE_COLUMNS[label]}
-        ids = self.columns["id"]
-        if not isinstance(ids, Texts):
-            raise TypeError(f"ids of {label} are texts")
-        super().__init__(ids, folder / label)
-        self.ids = ids
+        self.ids = Texts(folder / f"{label}.id")
+        self.columns = _opened(folder, label, NODE_COLUMNS[label])
+        super().__init__(self.ids, folder / label)
 
     def __len__(self) -> int:
         return len(self.ids)
 
 
-Ints = NDArray[np.int64]
-OUT, IN = "out", "in"
+class Edges:
+    """The edges of a type: rows of their ends, weights, and the `columns` of the schema beside the ends.
 
-
-class Side(NamedTuple):
-    """The edges at each node as source (`OUT`) or as target (`IN`): those of row i are `edges[begins[i]:begins[i+1]]`.
-
-    `others` are the rows of their far ends, `weights` their weights, in the same order.
+    A side is "out" or "in": the edges of the node at row i as their source or as their target are
+    `edges[begins[i]:begins[i+1]]`, with `others`, the rows of their far ends, and their weights in the same order.
     """
 
-    begins: Ints
-    edges: NDArray[np.int32]
-    others: NDArray[np.int32]
-    weights: NDArray[np.float64]
-
-    def at(self, row: int) -> slice:
-        """Where the edges of a node stand."""
-        return slice(int(self.begins[row]), int(self.begins[row + 1]))
-
-
-class Edges:
-    """The edges of a type; `columns` are those of the schema beside the ends."""
-
     def __init__(self, folder: Path, kind: str) -> None:
-        self.source = mapped(folder / f"{kind}.source.bin", ROW)
-        self.target = mapped(folder / f"{kind}.target.bin", ROW)
-        self.columns: dict[str, Column] = {
-            name: open_column(folder, kind, name) for name in EDGE_COLUMNS[kind] if name not in ("source", "target")
+        self.source, self.target = (mapped(folder / f"{kind}.{end}.bin", ROW) for end in ("source", "target"))
+        self.columns = _opened(folder, kind, EDGE_TYPES[kind].columns)
+        weight = self.columns.get(EDGE_TYPES[kind].weight or "")
+        self.weights = weight.values if isinstance(weight, Numbers) else np.ones(len(self.source))
+        self.sides = {
+            (side, part): mapped(folder / f"{kind}.{side}.{part}.bin", dtype)
+            for side in ("out", "in")
+            for part, dtype in (("begins", OFFSET), ("edges", ROW), ("others", ROW), ("weights", WEIGHT))
         }
-        self._sides = {name: _side(folder, kind, name) for name in (OUT, IN)}
 
     def __len__(self) -> int:
         return len(self.source)
 
-    def side(self, name: str) -> Side:
-        """The edges by source or by target."""
-        return self._sides[name]
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """The weights of all edges, in the order of the table."""
-        (column,) = (one for name, one in self.columns.items() if name in WEIGHT_OF.values())
-        if not isinstance(column, Numbers):
-            raise TypeError("weights are numbers")
-        return column.values
-
-
-def _side(folder: Path, kind: str, name: str) -> Side:
-    stem = f"{kind}.{name}"
-    return Side(
-        mapped(folder / f"{stem}.begins.bin", OFFSET),
-        mapped(folder / f"{stem}.edges.bin", ROW),
-        mapped(folder / f"{stem}.others.bin", ROW),
-        mapped(folder / f"{stem}.weights.bin", "<f8"),
-    )
-
-
-class Around(NamedTuple):
-    """The edges at a node: numbers of the edges, rows of their far ends, and weights."""
-
-    edges: NDArray[np.int32]
-    others: NDArray[np.int32]
-    weights: NDArray[np.float64]
-
-    def where(self, mask: NDArray[np.bool_]) -> Around:
-        """Some of the edges."""
-        return Around(self.edges[mask], self.others[mask], self.weights[mask])
-
 
 class Gathered(NamedTuple):
-    """The edges at several nodes, node by node: `owners` says which of the `nodes` nodes each is at."""
+    """The edges at `nodes` nodes, node by node: `owners` says which of them each is at.
+
+    `edges` are their numbers, `others` the rows of their far ends.
+    """
 
     owners: Ints
-    around: Around
+    edges: Ints
+    others: Ints
+    weights: NDArray[np.float64]
     nodes: int
 
     def where(self, mask: NDArray[np.bool_]) -> Gathered:
         """Some of the edges."""
-        return Gathered(self.owners[mask], self.around.where(mask), self.nodes)
+        owners, edges, others, weights, nodes = self
+        return Gathered(owners[mask], edges[mask], others[mask], weights[mask], nodes)
 
     @property
     def degrees(self) -> Ints:
         """How many edges each node has here."""
         return np.bincount(self.owners, minlength=self.nodes)
 
+    @property
+    def far_ends(self) -> Ints:
+        """The far ends, each once, in the order of their first edges."""
+        return np.array(list(dict.fromkeys(self.others.tolist())), np.int64)
+
     def parts(self) -> Iterator[slice]:
         """Where each node's edges stand."""
         ends = np.cumsum(self.degrees).tolist()
-        return (slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False))
+        return map(slice, [0, *ends], ends)
 
 
 class ArrayGraph:
@@ -195,37 +161,112 @@ class ArrayGraph:
 
     def __init__(self, folder: Path) -> None:
         self.nodes = {label: Nodes(folder, label) for label in NODE_COLUMNS}
-        self.edges = {kind: Edges(folder, kind) for kind in EDGE_COLUMNS}
+        self.edges = {kind: Edges(folder, kind) for kind in EDGE_TYPES}
 
-    @cached_property
-    def touching(self) -> dict[str, tuple[tuple[str, str], ...]]:
-        """Label → the (edge type, side) at which its nodes stand."""
-        sides = [
-            (kind, side, end) for kind, ends in EDGE_ENDS.items() for side, end in zip((OUT, IN), ends, strict=True)
-        ]
-        return {label: tuple((kind, side) for kind, side, end in sides if end == label) for label in NODE_COLUMNS}
-
-    def around(self, label: str, row: int, kind: str) -> Around:
+    def around(self, label: str, row: int, kind: str) -> Gathered:
         """The edges of a type at a node, whichever way they point: those it is the source of first."""
-        return self.gathered(label, np.array([row]), kind).around
+        return self.gathered(label, np.array([row]), kind)
 
-    def gathered(self, label: str, rows: Ints, kind: str) -> Gathered:
-        """`around` of several nodes, one after the other, in a few array operations; a row of -1 has no edges."""
-        found = [self._on_side(rows, kind, side) for own, side in self.touching[label] if own == kind]
-        if len(found) == 1:
-            return found[0]
-        owners = np.concatenate([part.owners for part in found])
-        order = owners.argsort(kind="stable")
-        columns = zip(*(part.around for part in found), strict=True)
-        return Gathered(owners[order], Around(*(np.concatenate(column)[order] for column in columns)), len(rows))
+    def gathered(self, label: str, rows: Ints, kind: str, minimum: float | None = None) -> Gathered:
+        """`around` of several nodes, one after the other, in a few array operations; a row of -1 has no edges.
 
-    def _on_side(self, rows: Ints, kind: str, side: str) -> Gathered:
-        table = self.edges[kind].side(side)
-        begins, ends = table.begins[rows], table.begins[rows + 1]
-        begins = np.where(rows >= 0, begins, ends)
-        places, owners = expand_ranges(begins, ends)
-        return Gathered(owners, Around(table.edges[places], table.others[places], table.weights[places]), len(rows))
+        With `minimum`, only the edges that weigh as much or more.
+        """
+        found = []
+        for side, end in zip(("out", "in"), EDGE_ENDS[kind], strict=True):
+            if end == label:
+                sides = self.edges[kind].sides
+                begins, ends = sides[side, "begins"][rows], sides[side, "begins"][rows + 1]
+                places, owners = expand_ranges(np.where(rows >= 0, begins, ends), ends)
+                edges, others = (sides[side, part][places].astype(np.int64) for part in ("edges", "others"))
+                found.append(Gathered(owners, edges, others, sides[side, "weights"][places], len(rows)))
+        both = found[0]
+        if len(found) == 2:
+            order = np.concatenate([part.owners for part in found]).argsort(kind="stable")
+            columns: Any = zip(*(part[:-1] for part in found), strict=True)
+            owners, edges, others, weights = (np.concatenate(column)[order] for column in columns)
+            both = Gathered(owners, edges, others, weights, len(rows))
+        return both if minimum is None else both.where(both.weights >= minimum)
 
-    def ids(self, label: str, rows: Sequence[int] | NDArray[np.int32] | Ints) -> list[str]:
+    def ids(self, label: str, rows: Sequence[int] | Ints) -> list[str]:
         """The ids of nodes."""
         return self.nodes[label].ids.many(np.asarray(rows, np.int64))
+
+
+def write_tables(folder: Path, tables: Tables) -> None:
+    """The tables as arrays in an empty folder. Of the vectors only the chunks' are kept, which every search reads."""
+    for label, columns in NODE_COLUMNS.items():
+        with _columns(folder, label, columns) as add:
+            for _, part in full_parts(tables, {label: columns}):
+                add(part)
+        write_index(Texts(folder / f"{label}.id"), folder / label)
+    for kind, columns in EDGE_COLUMNS.items():
+        nodes = [Nodes(folder, label) for label in EDGE_TYPES[kind][:2]]
+        with _columns(folder, kind, columns) as add:
+            for _, part in full_parts(tables, {kind: columns}):
+                source, target = (near.rows(part[end].tolist()) for near, end in zip(nodes, columns[:2], strict=True))
+                known = (source >= 0) & (target >= 0)  # an edge to a node that is not there is left out
+                add(part.assign(source=source, target=target)[known])
+        _write_sides(folder, kind, nodes)
+    _write_vectors(folder, tables)
+
+
+@contextmanager
+def _columns(folder: Path, table: str, names: Sequence[str]) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """Create the files of a table's columns; gives the function that appends a part."""
+    with ExitStack() as stack:
+        numbers = {
+            name: stack.enter_context((folder / f"{table}.{name}.bin").open("wb")) for name in names if name in NUMBERS
+        }
+        texts = {
+            name: stack.enter_context(TextsWriter(folder / f"{table}.{name}")) for name in names if name not in NUMBERS
+        }
+
+        def add(part: pd.DataFrame) -> None:
+            for name in names:
+                values = part[name].tolist()
+                if name in NUMBERS:
+                    numbers[name].write(np.asarray(values, NUMBERS[name]).tobytes())
+                elif name in LIST_COLUMNS:
+                    lists = (value if isinstance(value, list) else () for value in values)
+                    texts[name].add(["".join(f"{text}{END}" for text in value) for value in lists])
+                else:
+                    texts[name].add(values)
+
+        yield add
+
+
+def _write_sides(folder: Path, kind: str, nodes: Sequence[Nodes]) -> None:
+    """Write the edges by source and by target of a type whose table is written; far ends ascend within a node."""
+    ends = [mapped(folder / f"{kind}.{end}.bin", ROW) for end in ("source", "target")]
+    weight = EDGE_TYPES[kind].weight
+    weights = mapped(folder / f"{kind}.{weight}.bin", WEIGHT) if weight else np.zeros(len(ends[0]))
+    for place, side in enumerate(("out", "in")):
+        near, far = ends[place], ends[1 - place]
+        order = np.lexsort((far, near))
+        begins = np.searchsorted(near, np.arange(len(nodes[place]) + 1), sorter=order)
+        for part, values in (
+            ("begins", begins.astype(OFFSET)),
+            ("edges", order.astype(ROW)),
+            ("others", far[order]),
+            ("weights", weights[order]),
+        ):
+            (folder / f"{kind}.{side}.{part}.bin").write_bytes(values.tobytes())
+
+
+def _write_vectors(folder: Path, tables: Tables) -> None:
+    """The chunks' vectors, where they come in the order of the nodes; a mapped file would crash on a full disk."""
+    nodes, place, written = Nodes(folder, CHUNK), folder / f"{CHUNK}{VECTORS}", 0
+    chunks = len(nodes)
+    with place.open("wb") as file:
+        for label, ids, vectors in tables.vector_parts():
+            if label == CHUNK and np.array_equal(nodes.rows(ids), np.arange(written, written + len(ids))):
+                if not written:
+                    header = {"descr": "<f4", "fortran_order": False, "shape": (chunks, vectors.shape[1])}
+                    write_array_header_1_0(file, header)
+                file.write(np.ascontiguousarray(on_grid(vectors)).tobytes())
+                written += len(ids)
+            if written == chunks:
+                break  # names are embedded as their part is asked for: no next one is
+    if not chunks or written < chunks:
+        place.unlink()

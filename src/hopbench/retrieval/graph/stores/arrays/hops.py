@@ -1,4 +1,4 @@
-"""The queries of `cypher.hops` over an `ArrayGraph`: the same records, whatever order they come in."""
+"""The hops of `cypher` over an `ArrayGraph`: the same records, whatever order they come in."""
 
 from __future__ import annotations
 
@@ -18,46 +18,22 @@ def expansion_hop(
     graph: ArrayGraph, *, ids: Sequence[str], min_similarity: float, min_strength: float
 ) -> Iterator[Record]:
     """`cypher.EXPANSION_HOP`."""
-    chunks = graph.nodes[CHUNK].rows(ids)
-    similar = at_least(graph, CHUNK, chunks, SIMILAR_TO, min_similarity)
-    mentions = at_least(graph, CHUNK, chunks, MENTIONED_IN)
-    entities = far_ends(mentions)
-    related_ = at_least(graph, ENTITY, entities, RELATED_TO, min_strength)
-    reached = far_ends(related_)
-    places = at_least(graph, ENTITY, reached, MENTIONED_IN)
-    names = graph.nodes[ENTITY].ids
+    chunks, names = graph.nodes[CHUNK].rows(ids), graph.nodes[ENTITY].ids
+    similar = graph.gathered(CHUNK, chunks, SIMILAR_TO, min_similarity)
+    mentions = graph.gathered(CHUNK, chunks, MENTIONED_IN)
+    entities = mentions.far_ends
+    relations = graph.gathered(ENTITY, entities, RELATED_TO, min_strength)
+    reached = relations.far_ends
+    places = graph.gathered(ENTITY, reached, MENTIONED_IN)
     for kind, far, found, sources in (
         ("S", CHUNK, similar, [ids[chunk] for chunk in similar.owners.tolist()]),
         ("E", ENTITY, mentions, [ids[chunk] for chunk in mentions.owners.tolist()]),
-        ("R", ENTITY, related_, TextsOfRows(names, entities[related_.owners])),
+        ("R", ENTITY, relations, TextsOfRows(names, entities[relations.owners])),
         ("M", CHUNK, places, TextsOfRows(names, reached[places.owners])),
     ):
         if len(found.owners):  # who asks numbers the nodes by row: most of their ids nobody reads
-            targets = TextsOfRows(graph.nodes[far].ids, found.around.others.astype(np.int64))
-            yield {"kind": kind, "source": sources, "target": targets, "weight": found.around.weights.tolist()}
-
-
-def entity_neighbours(
-    graph: ArrayGraph, *, frontier: Sequence[Mapping[str, Any]], min_strength: float
-) -> Iterator[Record]:
-    """`cypher.ENTITY_NEIGHBOURS`, for all of the frontier in a few array operations."""
-    entities = graph.nodes[ENTITY]
-    nodes, visited = (listed(graph, ENTITY, [row[name] for row in frontier]) for name in ("ids", "visited"))
-    found = at_least(graph, ENTITY, nodes.rows, RELATED_TO, min_strength)
-    size = len(entities.ids)  # a pair of a row of the frontier and an entity is one number
-    seen = distinct(visited.lists * size + visited.rows)
-    found = found.where(~among(nodes.lists[found.owners] * size + found.around.others, seen))
-    sources, names = [nodes.ids[node] for node in found.owners.tolist()], entities.columns["name"]
-    own_names, others = names.many(nodes.rows), found.around.others.astype(np.int64)
-    targets, target_names, weights = graph.ids(ENTITY, others), names.many(others), found.around.weights.tolist()
-    parts = nodes.parts(len(frontier)), nodes.parts(len(frontier), found.owners)
-    for row, node, edge in zip(frontier, *parts, strict=True):
-        if nodes.ids[node]:
-            named = {"source": nodes.ids[node], "target": [], "name": own_names[node], "weight": []}
-            yield {"q": row["q"], "part": "names", **named}
-        if targets[edge]:
-            reached = {"source": sources[edge], "target": targets[edge], "name": target_names[edge]}
-            yield {"q": row["q"], "part": "edges", **reached, "weight": weights[edge]}
+            targets = TextsOfRows(graph.nodes[far].ids, found.others)
+            yield {"kind": kind, "source": sources, "target": targets, "weight": found.weights.tolist()}
 
 
 class Listed(NamedTuple):
@@ -68,86 +44,89 @@ class Listed(NamedTuple):
     rows: Ints
     places: Ints
 
+    @classmethod
+    def of(cls, graph: ArrayGraph, label: str, lists: Sequence[Sequence[str]]) -> Listed:
+        """The nodes of a label in lists of ids."""
+        ids = [one for each in lists for one in each]
+        rows = graph.nodes[label].rows(ids)
+        found = np.flatnonzero(rows >= 0)
+        numbers = np.arange(len(lists)).repeat([len(each) for each in lists])
+        return cls(numbers[found], [ids[one] for one in found.tolist()], rows[found], found)
+
     def parts(self, lists: int, owners: Ints | None = None) -> Iterator[slice]:
         """Where the nodes of each of so many lists stand, or what these `owners`, ascending, have."""
-        of = self.lists if owners is None else self.lists[owners]
-        ends = of.searchsorted(np.arange(lists + 1)).tolist()
+        ends = (self.lists if owners is None else self.lists[owners]).searchsorted(np.arange(lists + 1)).tolist()
         return map(slice, ends, ends[1:])
 
 
-def listed(graph: ArrayGraph, label: str, lists: Sequence[Sequence[str]]) -> Listed:
-    """The nodes of a label in lists of ids."""
-    ids = [one for each in lists for one in each]
-    rows = graph.nodes[label].rows(ids)
-    found = np.flatnonzero(rows >= 0)
-    numbers = np.arange(len(lists)).repeat([len(each) for each in lists])
-    return Listed(numbers[found], [ids[one] for one in found.tolist()], rows[found], found)
+def entity_neighbours(
+    graph: ArrayGraph, *, frontier: Sequence[Mapping[str, Any]], min_strength: float
+) -> Iterator[Record]:
+    """`cypher.ENTITY_NEIGHBOURS`, for all of the frontier in a few array operations."""
+    entities = graph.nodes[ENTITY]
+    nodes, visited = (Listed.of(graph, ENTITY, [row[name] for row in frontier]) for name in ("ids", "visited"))
+    found = graph.gathered(ENTITY, nodes.rows, RELATED_TO, min_strength)
+    size = len(entities)  # a pair of a row of the frontier and an entity is one number
+    seen = distinct(visited.lists * size + visited.rows)
+    found = found.where(~among(nodes.lists[found.owners] * size + found.others, seen))
+    sources, names = [nodes.ids[node] for node in found.owners.tolist()], entities.columns["name"]
+    own_names, target_names = names.many(nodes.rows), names.many(found.others)
+    targets, weights = graph.ids(ENTITY, found.others), found.weights.tolist()
+    parts = nodes.parts(len(frontier)), nodes.parts(len(frontier), found.owners)
+    for row, node, edge in zip(frontier, *parts, strict=True):
+        if nodes.ids[node]:
+            named = {"source": nodes.ids[node], "target": [], "name": own_names[node], "weight": []}
+            yield {"q": row["q"], "part": "names", **named}
+        if targets[edge]:
+            reached = {"source": sources[edge], "target": targets[edge], "name": target_names[edge]}
+            yield {"q": row["q"], "part": "edges", **reached, "weight": weights[edge]}
 
 
 def related_entities(
     graph: ArrayGraph, *, ids: Sequence[str], min_strength: float, rel_types: Sequence[str]
 ) -> Iterator[Record]:
     """`cypher.RELATED_ENTITIES`."""
-    found = related(graph, graph.nodes[ENTITY].rows(ids), min_strength, rel_types)
-    for record in _targets(graph, "R", ids, ENTITY, found):
-        yield {name: record[name] for name in ("id", "target", "weight")}
+    found = _related(graph, graph.nodes[ENTITY].rows(ids), min_strength, rel_types)
+    return _targets(graph, ids, ENTITY, found)
 
 
 def entity_chunks(graph: ArrayGraph, *, ids: Sequence[str]) -> Iterator[Record]:
     """`cypher.ENTITY_CHUNKS`."""
-    found = at_least(graph, ENTITY, graph.nodes[ENTITY].rows(ids), MENTIONED_IN)
-    for record in _targets(graph, "M", ids, CHUNK, found):
-        yield {name: record[name] for name in ("id", "target", "weight")}
+    found = graph.gathered(ENTITY, graph.nodes[ENTITY].rows(ids), MENTIONED_IN)
+    return _targets(graph, ids, CHUNK, found)
 
 
 def neighborhood_hop(
     graph: ArrayGraph, *, ids: Sequence[str], min_strength: float, rel_types: Sequence[str]
 ) -> Iterator[Record]:
     """`cypher.NEIGHBORHOOD_HOP`."""
-    around = related(graph, graph.nodes[ENTITY].rows(ids), min_strength, rel_types)
-    yield from _targets(graph, "R", ids, ENTITY, around)
-    reached = far_ends(around)
-    mentions = at_least(graph, ENTITY, reached, MENTIONED_IN)
-    counts = graph.edges[MENTIONED_IN].columns["count"].many(mentions.around.edges.astype(np.int64))
-    records = _targets(graph, "M", graph.ids(ENTITY, reached), CHUNK, mentions)
+    around = _related(graph, graph.nodes[ENTITY].rows(ids), min_strength, rel_types)
+    for record in _targets(graph, ids, ENTITY, around):
+        yield {"kind": "R", **record}
+    reached = around.far_ends
+    mentions = graph.gathered(ENTITY, reached, MENTIONED_IN)
+    counts = graph.edges[MENTIONED_IN].columns["count"].many(mentions.edges)
+    records = _targets(graph, graph.ids(ENTITY, reached), CHUNK, mentions)
     for record, part in zip(records, mentions.parts(), strict=True):
-        yield {**record, "weight": counts[part]}
+        yield {"kind": "M", **record, "weight": counts[part]}
 
 
-def known(graph: ArrayGraph, label: str, ids: Sequence[str]) -> dict[str, int]:
-    """The rows of those ids that are nodes of a label."""
-    asked = list(dict.fromkeys(ids))
-    return {id_: row for id_, row in zip(asked, graph.nodes[label].rows(asked).tolist(), strict=True) if row >= 0}
-
-
-def at_least(graph: ArrayGraph, label: str, rows: Ints, kind: str, minimum: float | None = None) -> Gathered:
-    """The edges of a type at nodes that weigh `minimum` or more; none of an unknown node (-1)."""
-    found = graph.gathered(label, rows, kind)
-    return found if minimum is None else found.where(found.around.weights >= minimum)
-
-
-def related(graph: ArrayGraph, rows: Ints, min_strength: float, rel_types: Sequence[str]) -> Gathered:
+def _related(graph: ArrayGraph, rows: Ints, min_strength: float, rel_types: Sequence[str]) -> Gathered:
     """The relations of entities at `min_strength` or above that have one of the types, if any is named."""
-    found = at_least(graph, ENTITY, rows, RELATED_TO, min_strength)
+    found = graph.gathered(ENTITY, rows, RELATED_TO, min_strength)
     if not rel_types:
         return found
-    wanted = frozenset(rel_types)
-    types = graph.edges[RELATED_TO].columns["types"].many(found.around.edges.astype(np.int64))
-    return found.where(np.array([not wanted.isdisjoint(own) for own in types], np.bool_))
+    types = graph.edges[RELATED_TO].columns["types"].many(found.edges)
+    return found.where(np.array([not set(rel_types).isdisjoint(own) for own in types], np.bool_))
 
 
-def far_ends(found: Gathered) -> Ints:
-    """The far ends of edges, each once, in the order of their first edges."""
-    return np.array(list(dict.fromkeys(found.around.others.tolist())), np.int64)
-
-
-def _targets(graph: ArrayGraph, kind: str, ids: Sequence[str], far: str, found: Gathered) -> Iterator[Record]:
+def _targets(graph: ArrayGraph, ids: Sequence[str], far: str, found: Gathered) -> Iterator[Record]:
     """A record for each node: its far ends, of a label, and the weights of its edges."""
-    others, weights = found.around.others.astype(np.int64), found.around.weights.tolist()
+    weights = found.weights.tolist()
     # Strategies know chunks by row: most of their ids nobody reads.
-    targets = TextsOfRows(graph.nodes[far].ids, others) if far == CHUNK else graph.ids(far, others)
+    targets = TextsOfRows(graph.nodes[far].ids, found.others) if far == CHUNK else graph.ids(far, found.others)
     for node, part in zip(ids, found.parts(), strict=True):
-        yield {"kind": kind, "id": node, "target": targets[part], "weight": weights[part]}
+        yield {"id": node, "target": targets[part], "weight": weights[part]}
 
 
 def entity_cards(graph: ArrayGraph, *, ids: Sequence[str]) -> Iterator[Record]:
@@ -166,21 +145,19 @@ def strongest_relations(
 ) -> Iterator[Record]:
     """`cypher.STRONGEST_RELATIONS`."""
     rows = graph.nodes[ENTITY].rows(ids)
-    found = related(graph, rows, min_strength, rel_types)
-    targets, weights = graph.ids(ENTITY, found.around.others), found.around.weights.tolist()
+    found = _related(graph, rows, min_strength, rel_types)
+    targets, weights = graph.ids(ENTITY, found.others), found.weights.tolist()
     best = [
         sorted(range(part.start, part.stop), key=lambda place: (-weights[place], targets[place]))[:limit]
         for part in found.parts()
     ]
     # All relations that are shown at once: the system reads the pages of their texts side by side.
     shown = np.array([place for places in best for place in places], np.int64)
-    edges = found.around.edges[shown].astype(np.int64)
     columns = {
         "target": [targets[place] for place in shown.tolist()],
-        "name": graph.nodes[ENTITY].columns["name"].many(found.around.others[shown].astype(np.int64)),
-        "weight": found.around.weights[shown].tolist(),
-        **_worded(graph, edges),
-        "forward": (graph.edges[RELATED_TO].source[edges] == rows[found.owners[shown]]).tolist(),
+        "name": graph.nodes[ENTITY].columns["name"].many(found.others[shown]),
+        "weight": found.weights[shown].tolist(),
+        **_worded(graph, found.edges[shown], rows[found.owners[shown]]),
     }
     end = 0
     for entity, places in zip(ids, best, strict=True):
@@ -190,44 +167,123 @@ def strongest_relations(
 
 def stated(graph: ArrayGraph, *, pairs: Sequence[Mapping[str, str]], usual: Sequence[str]) -> Iterator[Record]:
     """`cypher.STATED`."""
-    rows = known(graph, ENTITY, [pair[name] for pair in pairs for name in ("id", "other_id")])
-    for pair in pairs:
-        first, second = rows.get(pair["id"]), rows.get(pair["other_id"])
-        if first is None or second is None:
-            continue
-        around = graph.around(ENTITY, first, RELATED_TO)
-        around = around.where(around.others == second)
-        edges = around.edges.astype(np.int64)
-        worded = _worded(graph, edges)
-        for place, edge in enumerate(edges.tolist()):
-            own = {name: values[place] for name, values in worded.items()}
-            if own["statements"] or not any(name in usual for name in own["types"]):
-                forward = bool(graph.edges[RELATED_TO].source[edge] == first)
-                weight = float(around.weights[place])
-                yield {"source": pair["id"], "target": pair["other_id"], "weight": weight, **own, "forward": forward}
+    ends = [graph.nodes[ENTITY].rows([pair[name] for pair in pairs]) for name in ("id", "other_id")]
+    found = graph.gathered(ENTITY, ends[0], RELATED_TO)
+    found = found.where(found.others == ends[1][found.owners])
+    worded = _worded(graph, found.edges, ends[0][found.owners])
+    for place, (owner, weight) in enumerate(zip(found.owners.tolist(), found.weights.tolist(), strict=True)):
+        own = {name: values[place] for name, values in worded.items()}
+        if own["statements"] or not any(name in usual for name in own["types"]):
+            pair = pairs[owner]
+            yield {"source": pair["id"], "target": pair["other_id"], "weight": weight, **own}
 
 
-def _worded(graph: ArrayGraph, edges: Ints) -> dict[str, list[Any]]:
-    columns = graph.edges[RELATED_TO].columns
-    return {name: columns[name].many(edges) for name in ("types", "description", "statements")}
+def _worded(graph: ArrayGraph, edges: Ints, near: Ints) -> dict[str, list[Any]]:
+    """The wording of relations, and whether they lead away from the entities `near`."""
+    relations = graph.edges[RELATED_TO]
+    worded = {name: relations.columns[name].many(edges) for name in ("types", "description", "statements")}
+    return {**worded, "forward": (relations.source[edges] == near).tolist()}
 
 
-def entity_search(graph: ArrayGraph, *, entities: Sequence[str], top_k: int) -> Iterator[Record]:
-    """`cypher.ENTITY_SEARCH`."""
-    matched: dict[int, set[int]] = {}
-    for row in known(graph, ENTITY, entities).values():
-        for chunk in graph.around(ENTITY, row, MENTIONED_IN).others.tolist():
-            matched.setdefault(chunk, set()).add(row)
-    ids = dict(zip(matched, graph.ids(CHUNK, list(matched)), strict=True))
-    columns, names = graph.nodes[CHUNK].columns, graph.nodes[ENTITY].columns["name"]
-    for chunk in sorted(matched, key=lambda row: (-len(matched[row]), ids[row]))[:top_k]:
-        own = {name: columns[name].many(np.array([chunk]))[0] for name in ("content", "passage_id", "index")}
-        found = sorted(matched[chunk])
-        yield {
-            "id": ids[chunk],
-            "chunk_text": own["content"],
-            "document_id": own["passage_id"],
-            "chunk_index": own["index"],
-            "matched_entities": list(dict.fromkeys(names.many(np.array(found, np.int64)))),
-            "entity_count": len(found),
+# Label → its edge types with the label of their far ends, and the part of a frontier that has its nodes.
+ACTIVATED: Mapping[str, tuple[tuple[str, str], ...]] = {
+    CHUNK: ((SIMILAR_TO, CHUNK), (MENTIONED_IN, ENTITY)),
+    ENTITY: ((RELATED_TO, ENTITY), (MENTIONED_IN, CHUNK)),
+}
+PARTS = ((CHUNK, "chunks"), (ENTITY, "entities"))
+
+
+def activation_hop(
+    graph: ArrayGraph,
+    *,
+    frontier: Sequence[Mapping[str, Any]],
+    min_weight: float,
+    min_activation: float,
+    tagged: bool,
+    **limits: float,
+) -> Iterator[Record]:
+    """`cypher.ACTIVATION_HOP`."""
+    visited = {}
+    for label in ACTIVATED:  # the list and the row of each node in one number, ascending
+        seen = Listed.of(graph, label, [row["visited"] for row in frontier])
+        visited[label] = distinct(seen.lists * len(graph.nodes[label]) + seen.rows)
+    sizes = np.array([len(row["visited"]) for row in frontier])
+    found = [_seeds(graph, frontier, limits)]
+    for label, part in PARTS:
+        nodes = Listed.of(graph, label, [[node["id"] for node in row[part]] for row in frontier])
+        passing = _passing(graph, label, nodes.rows, limits)
+        degrees = np.sum([own.degrees for own in passing], axis=0)
+        energies = np.array([node["activation"] for row in frontier for node in row[part]], np.float64)[nodes.places]
+        least = min_activation * np.sqrt(degrees) / energies
+        enough = (least < 1.0) | (degrees <= sizes[nodes.lists])
+        wanted = []
+        for (_, far), own in zip(ACTIVATED[label], passing, strict=True):
+            needed = least[own.owners]
+            back = among(nodes.lists[own.owners] * len(graph.nodes[far]) + own.others, visited[far])
+            passes = (min_weight > needed) | (own.weights > needed) | back
+            wanted.append(own.where(passes & enough[own.owners]))
+        found.append(_edges(graph, label, nodes, len(frontier), wanted, tagged, degrees))
+    for row, *parts in zip(frontier, *found, strict=True):
+        yield from ({"q": row["q"], **columns} for columns in parts if columns["source"])
+
+
+def activation_edges(graph: ArrayGraph, *, frontier: Sequence[Mapping[str, Any]], **limits: float) -> Iterator[Record]:
+    """`cypher.ACTIVATION_EDGES`."""
+    for row in frontier:
+        for label, part in PARTS:
+            nodes = Listed.of(graph, label, [row[part]])
+            if nodes.ids and label == CHUNK:
+                yield {"part": "chunks", "source": nodes.ids, "kind": [], "target": [], "weight": [], "tags": []}
+            (columns,) = _edges(graph, label, nodes, 1, _passing(graph, label, nodes.rows, limits), tagged=True)
+            if columns["source"]:
+                yield columns
+
+
+def _seeds(
+    graph: ArrayGraph, frontier: Sequence[Mapping[str, Any]], limits: Mapping[str, float]
+) -> list[dict[str, Any]]:
+    """For each row of the frontier its known seeds, and whether each has an edge that reaches the thresholds."""
+    seeds = Listed.of(graph, CHUNK, [row["seeds"] for row in frontier])
+    passing = _passing(graph, CHUNK, seeds.rows, limits)
+    connected = np.any([own.degrees > 0 for own in passing], axis=0).tolist()
+    nothing: dict[str, list[Any]] = {name: [] for name in ("kind", "target", "weight", "tags")}
+    return [
+        {"part": "seeds", "source": seeds.ids[part], "degree": connected[part], **nothing}
+        for part in seeds.parts(len(frontier))
+    ]
+
+
+def _passing(graph: ArrayGraph, label: str, rows: Ints, limits: Mapping[str, float]) -> list[Gathered]:
+    names = {SIMILAR_TO: "min_similarity", RELATED_TO: "min_strength", MENTIONED_IN: "min_mention"}
+    return [graph.gathered(label, rows, kind, limits[names[kind]]) for kind, _ in ACTIVATED[label]]
+
+
+def _edges(
+    graph: ArrayGraph,
+    label: str,
+    nodes: Listed,
+    lists: int,
+    found: Sequence[Gathered],
+    tagged: bool,
+    degrees: Ints | None = None,
+) -> list[dict[str, Any]]:
+    """For each of the `lists` of nodes the edges at them as parallel lists; `found` has an element for each kind.
+
+    With `degrees`, (nodes,), each edge has that of its node.
+    """
+    columns: list[dict[str, Any]] = [{"part": "edges"} for _ in range(lists)]
+    for (kind, far), own in zip(ACTIVATED[label], found, strict=True):
+        tags = graph.edges[kind].columns["tags"]
+        values = {
+            "source": [nodes.ids[owner] for owner in own.owners.tolist()],
+            "kind": [kind] * len(own.owners),
+            "target": graph.ids(far, own.others),
+            "weight": own.weights.tolist(),
+            "tags": tags.many(own.edges) if tagged else [[] for _ in own.owners],
         }
+        if degrees is not None:
+            values["degree"] = degrees[own.owners].tolist()
+        for one, part in zip(columns, nodes.parts(lists, own.owners), strict=True):
+            for name, column in values.items():
+                one.setdefault(name, []).extend(column[part])
+    return columns

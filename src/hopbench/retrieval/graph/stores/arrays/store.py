@@ -10,38 +10,121 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.corpus import ids_of
-from hopbench.retrieval.graph.schema import CHUNK, Tables
-from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph
-from hopbench.retrieval.graph.stores.arrays.queries import EXPORTS, QUERIES, Columns, table_parts
-from hopbench.retrieval.graph.stores.arrays.write import VECTORS, UnfinishedGraph, write_tables
-from hopbench.retrieval.graph.stores.base import Record
+from hopbench.retrieval.graph import cypher
+from hopbench.retrieval.graph.schema import (
+    CHUNK,
+    CONTAINS,
+    DOCUMENT,
+    EDGE_TYPES,
+    ENTITY,
+    NODE_COLUMNS,
+    RELATED_TO,
+    WEIGHT_OF,
+    Tables,
+)
+from hopbench.retrieval.graph.stores.arrays import hops
+from hopbench.retrieval.graph.stores.arrays.graph import VECTORS, ArrayGraph, Ints, Lists, write_tables
+from hopbench.retrieval.graph.stores.base import GraphStore, Record, damaged, remove, writing
 from hopbench.retrieval.support.arrays import mapped_array
 from hopbench.retrieval.support.cached_files import file_sum
-from hopbench.retrieval.support.errors import DamagedGraphError, InputError, StoreError, exhausted
+from hopbench.retrieval.support.errors import DamagedGraphError, StoreError
 from hopbench.retrieval.types import Chunk
 
-FORMAT = 2
+PART_ROWS = 100_000
+
+
+def adjacency(graph: ArrayGraph) -> Iterator[Record]:
+    """`cypher.ADJACENCY`."""
+    for kind in sorted(WEIGHT_OF):
+        edges = graph.edges[kind]
+        if len(edges):
+            yield {"kind": kind, **_ends(graph, kind, np.arange(len(edges))), "weight": edges.weights.tolist()}
+
+
+def names(graph: ArrayGraph) -> Iterator[Record]:
+    """`cypher.NAMES`."""
+    entities, contained = graph.nodes[ENTITY], graph.edges[CONTAINS]
+    if len(entities):
+        every = np.arange(len(entities))
+        columns = {name: entities.columns[name].many(every) for name in ("id", "name", "type", "aliases")}
+        yield {"kind": ENTITY, **columns}
+    if len(contained):
+        titles = graph.nodes[DOCUMENT].columns["title"].many(contained.source.astype(np.int64))
+        yield {"kind": DOCUMENT, "id": graph.ids(CHUNK, contained.target), "name": titles, "type": [], "aliases": []}
+
+
+def relations(graph: ArrayGraph, *, usual: Sequence[str]) -> Iterator[Record]:
+    """`cypher.RELATIONS`."""
+    edges = graph.edges[RELATED_TO]
+    types = edges.columns["types"]
+    rows = types.with_others(usual) if isinstance(types, Lists) else np.zeros(0, np.int64)
+    if len(rows):
+        worded = {"types": types.many(rows), "weight": edges.weights[rows].tolist()}
+        yield {"kind": RELATED_TO, **_ends(graph, RELATED_TO, rows), **worded}
+
+
+def descriptions(graph: ArrayGraph) -> Iterator[Record]:
+    """`cypher.DESCRIPTIONS`."""
+    entities, edges = graph.nodes[ENTITY], graph.edges[RELATED_TO]
+    if len(entities):
+        every = np.arange(len(entities))
+        texts = [text or "" for text in entities.columns["description"].many(every)]
+        yield {"kind": ENTITY, "source": graph.ids(ENTITY, every), "target": [], "types": [], "description": texts}
+    if len(edges):
+        every = np.arange(len(edges))
+        texts = [text or "" for text in edges.columns["description"].many(every)]
+        worded = {"types": edges.columns["types"].many(every), "description": texts}
+        yield {"kind": RELATED_TO, **_ends(graph, RELATED_TO, every), **worded}
+
+
+def table_parts(graph: ArrayGraph, name: str) -> Iterator[dict[str, list[Any]]]:
+    """The table of a label or edge type in parts, an empty one if it has no rows, each by columns."""
+    table = graph.nodes[name] if name in NODE_COLUMNS else graph.edges[name]
+    for begin in range(0, max(len(table), 1), PART_ROWS):
+        rows = np.arange(begin, min(begin + PART_ROWS, len(table)))
+        ends = _ends(graph, name, rows) if name in EDGE_TYPES else {}
+        yield {**ends, **{own: column.many(rows) for own, column in table.columns.items()}}
+
+
+def _ends(graph: ArrayGraph, kind: str, rows: Ints) -> dict[str, list[Any]]:
+    edges, (source, target, *_) = graph.edges[kind], EDGE_TYPES[kind]
+    return {"source": graph.ids(source, edges.source[rows]), "target": graph.ids(target, edges.target[rows])}
+
+
+QUERIES: Mapping[str, Callable[..., Iterator[Record]]] = {
+    cypher.EXPANSION_HOP: hops.expansion_hop,
+    cypher.ENTITY_NEIGHBOURS: hops.entity_neighbours,
+    cypher.RELATED_ENTITIES: hops.related_entities,
+    cypher.ENTITY_CHUNKS: hops.entity_chunks,
+    cypher.NEIGHBORHOOD_HOP: hops.neighborhood_hop,
+    cypher.ENTITY_CARDS: hops.entity_cards,
+    cypher.STRONGEST_RELATIONS: hops.strongest_relations,
+    cypher.STATED: hops.stated,
+    cypher.ACTIVATION_HOP: hops.activation_hop,
+    cypher.ACTIVATION_EDGES: hops.activation_edges,
+    cypher.ADJACENCY: adjacency,
+    cypher.NAMES: names,
+    cypher.RELATIONS: relations,
+    cypher.DESCRIPTIONS: descriptions,
+}
+TABLES: Mapping[str, str] = {query: name for name, query in cypher.EXPORTS.items()}
+"""The queries for a whole table → the label or edge type."""
+
+FORMAT = 3
 SUFFIX = ".arrays"
 ABOUT = "graph.json"  # written last: a folder without it is no graph
 
 
-class EdgeRows(NamedTuple):
-    """Edges by the rows of their ends, with their weights, (e,) each."""
-
-    source: NDArray[np.int32]
-    target: NDArray[np.int32]
-    weight: NDArray[np.float64]
-
-
-class ArrayStore:
+class ArrayStore(GraphStore):
     """A graph in the folder `folder/NAMESPACE.arrays`, mapped on first use."""
 
     engine = "arrays"
@@ -49,11 +132,10 @@ class ArrayStore:
     def __init__(self, folder: Path, namespace: str) -> None:
         self.namespace = namespace
         self.path = folder / f"{namespace}{SUFFIX}"
-        self._graph: ArrayGraph | None = None
 
     def read(self, query: str, **parameters: object) -> list[Record]:
         """See `GraphStore.read`; StoreError for a query that is none of `cypher`'s."""
-        if query in EXPORTS:
+        if query in TABLES:
             return [record for part in self.read_parts(query) for record in part]
         answer = QUERIES.get(query)
         if answer is None:
@@ -66,21 +148,11 @@ class ArrayStore:
 
     def read_parts(self, query: str) -> Iterator[list[Record]]:
         """See `GraphStore.read_parts`."""
-        yield from EXPORTS[query](self.graph) if query in EXPORTS else (self.read(query),)
-
-    def table_parts(self, name: str) -> Iterator[Columns]:
-        """The table of a label or edge type in parts, each by columns: a record for each row takes twice as long."""
-        return table_parts(self.graph, name)
-
-    def edge_rows(self, kind: str) -> EdgeRows:
-        """The edges of a type by the rows of their ends."""
-        edges = self.graph.edges[kind]
-        return EdgeRows(edges.source, edges.target, edges.weights)
-
-    def node_ids(self, label: str, rows: NDArray[Any] | None = None) -> list[str]:
-        """The ids of a label's nodes, or of some rows of them."""
-        every = np.arange(len(self.graph.nodes[label])) if rows is None else rows
-        return self.graph.ids(label, every)
+        if query not in TABLES:
+            yield self.read(query)
+            return
+        for columns in table_parts(self.graph, TABLES[query]):
+            yield [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def chunk_vectors(self, chunks: Sequence[Chunk]) -> NDArray[np.float32] | None:
         """The vectors of chunks, mapped, shape (n, d); None unless the graph has them of just these, in this order."""
@@ -94,34 +166,26 @@ class ArrayStore:
         return mapped_array(file)
 
     def write(self, tables: Tables, record: Mapping[str, object]) -> None:
-        """See `GraphStore.write`: beside its place and renamed. Of the vectors the chunks' are kept.
-
-        A killed write of the same content goes on with the table at which it was.
-        """
-        unfinished_folder = self.path.with_name(f"{self.path.name}.partial")
-        try:
-            unfinished = UnfinishedGraph(unfinished_folder, _content_key(record))
+        """See `GraphStore.write`: beside its place and renamed. Of the vectors the chunks' are kept."""
+        unfinished = self.path.with_name(f"{self.path.name}.partial")
+        with writing(self.path):
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
             write_tables(unfinished, tables)
-            sums = unfinished.finished()
-            sizes = {name: (unfinished_folder / name).stat().st_size for name in sums}
-            about = {"format": FORMAT, "record": dict(record), "sizes": sizes, "sums": sums}
-            (unfinished_folder / ABOUT).write_text(json.dumps(about, sort_keys=True), encoding="utf-8")
+            files = sorted(unfinished.iterdir())
+            about = {
+                "format": FORMAT,
+                "record": dict(record),
+                "sizes": {file.name: file.stat().st_size for file in files},
+                "sums": {file.name: file_sum(file) for file in files},
+            }
+            (unfinished / ABOUT).write_text(json.dumps(about, sort_keys=True), encoding="utf-8")
             self.drop()
-            unfinished_folder.rename(self.path)
-        except OSError as error:
-            if (lacking := exhausted(error, self.path)) is not None:
-                raise lacking from error
-            raise InputError(
-                f"cannot write the graph {self.path}: {error}. Free space there or set HOPBENCH_HOME to another folder"
-            ) from error
+            unfinished.rename(self.path)
 
     def record(self) -> Mapping[str, Any] | None:
         """See `GraphStore.record`; refuses a graph with a file that is missing or cut."""
-        if not self.path.exists():
-            return None
-        self.check()
-        record: Mapping[str, Any] = self._about()["record"]
-        return record
+        return self.check() if self.path.exists() else None
 
     def stamp(self) -> str | None:
         """A digest of the files' names, sizes and times of change: they are too large to be read at every run."""
@@ -136,55 +200,35 @@ class ArrayStore:
     def drop(self) -> None:
         """See `GraphStore.drop`."""
         self.close()
-        try:
-            (self.path / ABOUT).unlink(missing_ok=True)  # first: what is left of it is then no graph
-            if self.path.exists():
-                shutil.rmtree(self.path)
-        except OSError as error:
-            raise InputError(f"cannot remove the graph {self.path}: {error.strerror}: move it away") from error
+        remove(self.path / ABOUT)  # first: what is left of it is then no graph
+        remove(self.path)
 
     def close(self) -> None:
         """Forget the graph; the files stay."""
-        self._graph = None
+        self.__dict__.pop("graph", None)
 
-    @property
+    @cached_property
     def graph(self) -> ArrayGraph:
         """The mapped graph; raises DamagedGraphError where a file is not as long as it was written."""
-        if self._graph is None:
-            self.check()
-            self._graph = ArrayGraph(self.path)
-        return self._graph
+        self.check()
+        return ArrayGraph(self.path)
 
-    def check(self, *, content: bool = False) -> None:
-        """Raise DamagedGraphError where a file is missing or not as long as it was written.
+    def check(self, *, content: bool = False) -> Mapping[str, Any]:
+        """Return the build record. Raises DamagedGraphError where a file is missing or not as long as it was written.
 
         With `content`, also where it is not what was written: this reads all files.
         """
-        about = self._about()
-        for name, size in about["sizes"].items():
+        try:
+            about = json.loads((self.path / ABOUT).read_text(encoding="utf-8"))
+            known = about["format"] == FORMAT
+            record, sizes, sums = (dict(about[name]) if known else {} for name in ("record", "sizes", "sums"))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise damaged(self.path, f"{ABOUT}: {type(error).__name__}: {error}") from error
+        if not known:
+            raise damaged(self.path, f"{ABOUT} has format {about['format']}, this version reads {FORMAT}")
+        for name, size in sizes.items():
             file = self.path / name
             fits = file.is_file() and file.stat().st_size == size
-            if not fits or (content and file_sum(file) != about["sums"].get(name)):
-                raise self._damaged(f"{name} is not as it was written")
-
-    def _about(self) -> dict[str, Any]:
-        try:
-            about: dict[str, Any] = json.loads((self.path / ABOUT).read_text(encoding="utf-8"))
-            known = about["format"] == FORMAT
-            about = {name: dict(about[name]) for name in ("record", "sizes", "sums")} if known else about
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise self._damaged(f"{ABOUT}: {type(error).__name__}: {error}") from error
-        if not known:
-            raise self._damaged(f"{ABOUT} has format {about['format']}, this version reads {FORMAT}")
-        return about
-
-    def _damaged(self, what: str) -> DamagedGraphError:
-        return DamagedGraphError(
-            f"cannot read the graph {self.path}: {what}. Build it again: hopbench graph build --force"
-        )
-
-
-def _content_key(record: Mapping[str, object]) -> str:
-    """What two writes of the same content share; "" where the record does not say what is written."""
-    key, fingerprint = record.get("build_key"), record.get("fingerprint")
-    return f"{FORMAT} {key} {fingerprint}" if key and fingerprint else ""
+            if not fits or (content and file_sum(file) != sums.get(name)):
+                raise damaged(self.path, f"{name} is not as it was written")
+        return record
