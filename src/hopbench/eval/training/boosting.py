@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from hopbench.eval.training.examples import TrainingExample, parts_of
 from hopbench.eval.training.fitting import Floats, RankedLists, packed
-from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
-from hopbench.retrieval.strategies.hoprank.pair_features import tree_features, tree_names
-from hopbench.retrieval.strategies.hoprank.scoring import in_their_order
+from hopbench.retrieval.strategies.hoprank.paths import Passed
+from hopbench.retrieval.strategies.hoprank.tree_features import READ, TREE_FEATURES, tree_lists
 from hopbench.retrieval.strategies.hoprank.trees import Tree, Trees
+from hopbench.retrieval.strategies.hoprank.weights import READ_AGAIN, in_tree_order
 from hopbench.retrieval.strategies.hoprank.words import Flags, Numbers
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.processes import usable_processors
@@ -133,15 +133,15 @@ class TreeTrainer:
     second: bool = True
 
     def fit(
-        self, group: Sequence[TrainingExample], listed: Callable[[TrainingExample], ListFacts], worth: Floats
+        self, group: Sequence[TrainingExample], passed_of: Callable[[TrainingExample], Passed], worth: Floats
     ) -> tuple[Trees, Trees]:
-        """Fit first and second trees to examples of weight `worth` (n,); `listed` reads the facts after their passes.
+        """Fit first and second trees to examples of weight `worth` (n,); `passed_of` follows their passes.
 
         What second trees learn of a question comes of first ones that were grown without it, on two of `PARTS`: those
         that know a question are surer of its order than they would be of any other. First ones and those of parts grow
         at the same time, a process on each processor.
         """
-        first = [_TreeList.of(example, listed(example)) for example in group]
+        first = [self._list(example, passed_of(example)) for example in group]
         part_of = np.array(parts_of(group, PARTS, PARTS_SEED))
         parts = range(PARTS if self.second and len(set(part_of)) > 1 else 0)
         chosen = [np.arange(len(group)), *(np.flatnonzero(part_of != part) for part in parts)]
@@ -152,31 +152,24 @@ class TreeTrainer:
         with ThreadPoolExecutor(usable_processors()) as pool:
             trees, *judges = pool.map(grown, chosen)
         if not judges or not trees.trees:
-            return trees, Trees(tree_names(), ())
+            return trees, Trees(TREE_FEATURES, ())
         second = []
-        for example, one, part in zip(group, first, part_of, strict=True):
-            value = judges[part].value(one.features * self.seen)
-            facts = listed(example)  # anew: those of all examples take some gigabytes
-            second.append(_TreeList.of(example, in_their_order(facts, value)))
+        for example, (chunks, features, _, _), part in zip(group, first, part_of, strict=True):
+            again = in_tree_order(passed_of(example), (chunks, features), judges[part])
+            second.append(self._list(example, again, READ_AGAIN))
         return trees, self._grown(second, worth, self.boosting.second())
 
-    def _grown(self, lists: Sequence[_TreeList], worth: Floats, boosting: Boosting) -> Trees:
-        features = np.concatenate([one.features for one in lists]) * self.seen
-        gold, score = (np.concatenate([getattr(one, name) for one in lists]) for name in ("gold", "score"))
-        start = np.cumsum([0, *(len(one.gold) for one in lists)])[:-1]
-        return fit_trees(RankedLists(features, gold, start, worth, score), tree_names(), boosting)
+    def _list(self, example: TrainingExample, passed: Passed, read: int = READ) -> TreeList:
+        chunks, features = tree_lists(example.candidates, [passed], read)[0]
+        last = passed[-1][0]
+        score = last.scores[last.chunks.searchsorted(chunks)]
+        return chunks, features * self.seen, np.isin(chunks, example.gold), score
+
+    def _grown(self, lists: Sequence[TreeList], worth: Floats, boosting: Boosting) -> Trees:
+        _, features, gold, score = (np.concatenate(column) for column in zip(*lists, strict=True))
+        start = np.cumsum([0, *(len(chunks) for chunks, *_ in lists)])[:-1]
+        return fit_trees(RankedLists(features, gold, start, worth, score), TREE_FEATURES, boosting)
 
 
-@dataclass(frozen=True, eq=False)
-class _TreeList:
-    """A list for trees to order: features (k, f) of chunks, which are gold, and their score so far."""
-
-    features: Floats
-    gold: NDArray[np.bool_]
-    score: Floats
-
-    @classmethod
-    def of(cls, example: TrainingExample, facts: ListFacts) -> _TreeList:
-        """Select the chunks of an example that trees read."""
-        read = slice(facts.read)
-        return cls(tree_features(facts), np.isin(facts.chunks[read], example.gold), facts.score[read])
+# Chunks (k,) for trees to order, their features (k, f), which are gold, and their score so far.
+TreeList = tuple[Numbers, Floats, NDArray[np.bool_], Floats]
