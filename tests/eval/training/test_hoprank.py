@@ -225,8 +225,8 @@ def test_what_is_left_out_weighs_nothing(group: Sequence[TrainingExample]) -> No
 
     left = [SCORE_FEATURES.index(name) for name in ("coverage", "path_shared", "log_path_shared")]
     assert [0.0] * 3 == [weights.passes[-1][place] for place in left]
-    assert NEVER == weights.edges[KINDS.index("shared")].bias
-    assert 0.0 == weights.edges[0].weights[4]  # gain
+    assert NEVER == weights.edges[KINDS.index("shared")][-1]
+    assert 0.0 == weights.edges[0][4]  # gain
     with pytest.raises(UnknownNameError, match=r"kind of edge of hoprank 'covrage'.*'coverage'"):
         Trainer(without=frozenset({"covrage"}))
 

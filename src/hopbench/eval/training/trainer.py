@@ -17,7 +17,6 @@ from hopbench.retrieval.strategies.hoprank.edges import EDGE_FEATURES, KINDS, TR
 from hopbench.retrieval.strategies.hoprank.paths import (
     OVER_TRIPLES,
     SCORE_FEATURES,
-    EdgeModel,
     Passed,
     Ranked,
     follow,
@@ -122,7 +121,7 @@ class Trainer:
         return trainer.fit(group, passed_of, worth)
 
     def _list(
-        self, group: Sequence[TrainingExample], ranked: Sequence[Ranked], edges: tuple[EdgeModel, ...]
+        self, group: Sequence[TrainingExample], ranked: Sequence[Ranked], edges: Sequence[Floats]
     ) -> list[Ranked]:
         """Follow paths from the best of each example, and list their targets with features."""
         listed = []
@@ -161,7 +160,7 @@ class Trainer:
         of_edge = name.removeprefix("best_") if name in BEST_EDGE else ""
         return not self._without.isdisjoint({name, bare, of_edge, EDGE if of_edge else ""})
 
-    def _fit_edges(self, group: Sequence[TrainingExample], worth: Floats, kind: int) -> EdgeModel:
+    def _fit_edges(self, group: Sequence[TrainingExample], worth: Floats, kind: int) -> Floats:
         """Fit the model of one kind of edge on those that leave gold passages, to gold or not."""
         names = [*EDGE_FEATURES, *(TRIPLE_FEATURES if kind == TRIPLE else ())]
         features, labels, counts = [np.zeros((0, len(names)))], [np.zeros(0, bool)], [np.zeros(0)]
@@ -173,10 +172,10 @@ class Trainer:
             counts.append(np.full(int(chosen.sum()), weight))
         to_gold = np.concatenate(labels)
         if to_gold.sum() < MIN_GOLD_EDGES or KINDS[kind] in self._without:
-            return EdgeModel(np.zeros(len(names)), NEVER)
+            return np.append(np.zeros(len(names)), NEVER)
         values = np.concatenate(features)
         values[:, [EDGE in self._without or name in self._without for name in names]] = 0.0
-        return EdgeModel(*fit_logistic(values, to_gold, np.concatenate(counts)))
+        return np.append(*fit_logistic(values, to_gold, np.concatenate(counts)))
 
 
 def _starts(listed: Sequence[Ranked]) -> NDArray[np.int64]:

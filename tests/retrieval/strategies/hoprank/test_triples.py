@@ -23,7 +23,7 @@ from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.corpus import NOWHERE
 from hopbench.retrieval.strategies.hoprank.edges import TRIPLE, TRIPLE_FEATURES, Edges, edge_features, triple_edges
-from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, EdgeModel, EdgeTable, path_features
+from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, EdgeTable, path_features
 from hopbench.retrieval.strategies.hoprank.weights import shipped, to_json
 from hopbench.retrieval.strategies.hoprank.words import Relations
 from hopbench.retrieval.support.errors import InputError
@@ -143,7 +143,7 @@ def test_the_path_goes_from_the_near_end_to_the_far_one(tmp_path: Path) -> None:
     learned = shipped()
     certain = replace(
         learned,
-        edges=(*(EdgeModel(np.zeros(17), NEVER) for _ in range(4)), EdgeModel(np.zeros(22), 5.0)),
+        edges=(*(np.append(np.zeros(17), NEVER) for _ in range(4)), np.append(np.zeros(22), 5.0)),
         passes=tuple(np.append(one[:-2], [9.0, 1.0]) for one in learned.passes[:1]),
     )
     file = tmp_path / "weights.json"
@@ -211,15 +211,15 @@ def test_examples_with_triples_teach_only_what_triples_are_worth(tmp_path: Path)
     plain, more = taught(tmp_path / "rules", []), taught(tmp_path / "both", WORLD_TOLD)
     alone, both = Trainer().fit(plain), Trainer().fit([*plain, *more])
 
-    assert (alone.first.tolist(), [m.bias for m in alone.edges[:4]]) == (
+    assert (alone.first.tolist(), [m[-1] for m in alone.edges[:4]]) == (
         both.first.tolist(),
-        [m.bias for m in both.edges[:4]],
+        [m[-1] for m in both.edges[:4]],
     )
     for one, other in zip(alone.passes, both.passes, strict=True):
         assert one[:-2].tolist() == other[:-2].tolist()
         assert [0.0, 0.0] == one[-2:].tolist()
         assert other[-2:].any()
-    assert (NEVER, True) == (alone.edges[TRIPLE].bias, both.edges[TRIPLE].bias > NEVER)
+    assert (NEVER, True) == (alone.edges[TRIPLE][-1], both.edges[TRIPLE][-1] > NEVER)
     without = Trainer(without=frozenset({"triple", "edge"})).fit([*plain, *more])
-    assert not any(model.weights.any() for model in without.edges)
+    assert not any(model[:-1].any() for model in without.edges)
     assert [0.0, 0.0] == without.passes[-1][-2:].tolist()

@@ -18,7 +18,7 @@ from hopbench.retrieval.support.errors import InputError
     [
         (lambda content: content["features"]["base"].reverse(), "other base features"),
         (lambda content: content.update(schema="hopbench.hoprank/0"), "this version reads 'hopbench.hoprank/4'"),
-        (lambda content: content["first"].pop(), r"holds \[11, 17"),
+        (lambda content: content["first"].pop(), r"holds \[11, 18"),
         (lambda content: content.update(passes=[]), "no pass"),
         (lambda content: content.update(first=[[one] for one in content["first"]]), "lists in lists"),
         (lambda content: content["edges"][0].update(bias="x"), "no weights file"),

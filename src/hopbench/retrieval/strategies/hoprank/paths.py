@@ -44,18 +44,6 @@ MAX_EXPONENT = 700.0  # e^−700 is still a number, and nothing beside 1
 ALONE = -9.0  # the log-mass of the other candidates where there are none
 
 
-@dataclass(frozen=True, eq=False)
-class EdgeModel:
-    """A logistic model of one kind of edge: P(target is evidence) = σ(weights · features + bias)."""
-
-    weights: Floats
-    bias: float
-
-    def logit(self, features: Floats) -> Floats:
-        """Compute the argument of σ for features (e, f), of which the model knows the first."""
-        return weighted_sum(features[:, : len(self.weights)], self.weights) + self.bias
-
-
 def path_features(
     kind: Numbers, anchor: Numbers, target: Numbers, value: Floats, size: int, *, triples: bool = False
 ) -> Floats:
@@ -199,9 +187,12 @@ def sigmoid(x: Floats) -> Floats:
 
 
 def follow(
-    candidates: Candidates, reached: EdgeTable, ranked: Ranked, models: tuple[EdgeModel, ...], anchors: int
+    candidates: Candidates, reached: EdgeTable, ranked: Ranked, models: Sequence[Floats], anchors: int
 ) -> Paths:
-    """Follow paths from the best chunks of a ranking; their targets become candidates."""
+    """Follow paths from the best chunks of a ranking; their targets become candidates.
+
+    The logistic `models` of kinds of edges have P(target is evidence) = σ(weights · features + bias), the bias last.
+    """
     size, questions = candidates.corpus.chunks, len(candidates.questions)
     parts = parts_of(ranked.chunks // size, questions)
     first, surely = best_anchors(ranked.scores, parts, anchors)
@@ -210,7 +201,8 @@ def follow(
     logits = np.zeros(len(edges))
     for kind in distinct(edges.kind):
         chosen = np.flatnonzero(edges.kind == kind)
-        logits[chosen] = models[kind].logit(features.take(chosen, axis=0))
+        model = models[kind]
+        logits[chosen] = weighted_sum(features.take(chosen, axis=0)[:, : len(model) - 1], model[:-1]) + model[-1]
     (leaving, anchor), (led_to, place) = edges.anchors, edges.targets
     before = Lookup.of(starting, surely)[leaving][anchor]
     probability = sigmoid(logits)

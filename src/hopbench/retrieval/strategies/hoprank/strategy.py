@@ -195,7 +195,6 @@ class HopRank(Strategy):
     def _rank(
         self, batch: Batch, corpus: CorpusIndex, reader: Linker, indices: Sequence[int], counters: Counters
     ) -> Iterator[Ranking]:
-        """Rank some of a batch's questions side by side."""
         with stage(counters, "pool"):
             candidates = self.pools(batch, corpus, reader, indices)
         with stage(counters, "passes"):

@@ -19,7 +19,6 @@ from hopbench.retrieval.strategies.hoprank.edges import EDGE_FEATURES, KINDS, TR
 from hopbench.retrieval.strategies.hoprank.paths import (
     PATH_FEATURES,
     SCORE_FEATURES,
-    EdgeModel,
     EdgeTable,
     Passed,
     Paths,
@@ -51,14 +50,14 @@ FEATURES: Mapping[str, Sequence[str]] = {
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """`first` (12,) scores the pool; `edges` has a model per kind; `passes` has weights (26,) for each pass.
+    """`first` (12,) scores the pool; `edges` has a model per kind, its bias last; `passes` has weights (26,) a pass.
 
     `trees` put the best of the last pass in order, `second_trees` the best of these; there may be none. `provenance`
     says what they were trained on.
     """
 
     first: Floats
-    edges: tuple[EdgeModel, ...]
+    edges: tuple[Floats, ...]
     passes: tuple[Floats, ...]
     trees: Trees = field(default_factory=lambda: Trees((), ()))
     second_trees: Trees = field(default_factory=lambda: Trees((), ()))
@@ -72,8 +71,7 @@ class Weights:
     @property
     def size(self) -> int:
         """How many numbers of the linear score were learned."""
-        edges = sum(len(model.weights) + 1 for model in self.edges)
-        return len(self.first) + edges + sum(map(len, self.passes))
+        return sum(map(len, (self.first, *self.edges, *self.passes)))
 
 
 def to_json(weights: Weights) -> str:
@@ -82,7 +80,7 @@ def to_json(weights: Weights) -> str:
         "schema": SCHEMA,
         "features": FEATURES,
         "first": weights.first.tolist(),
-        "edges": [{"weights": model.weights.tolist(), "bias": model.bias} for model in weights.edges],
+        "edges": [{"weights": model[:-1].tolist(), "bias": float(model[-1])} for model in weights.edges],
         "passes": [one.tolist() for one in weights.passes],
         "provenance": weights.provenance,
     }
@@ -127,7 +125,7 @@ def from_json(text: str, name: str) -> Weights:
         schema, features = content["schema"], content["features"]
         if schema != SCHEMA or features != FEATURES:
             raise InputError(f"{name} holds weights for {_difference(schema, features)}: {REMEDY}")
-        edges = (EdgeModel(np.array(one["weights"], np.float64), float(one["bias"])) for one in content["edges"])
+        edges = (np.array([*one["weights"], float(one["bias"])], np.float64) for one in content["edges"])
         weights = Weights(
             np.array(content["first"], np.float64),
             tuple(edges),
@@ -161,18 +159,16 @@ def _difference(schema: object, features: Any) -> str:
 
 
 def _check_numbers(weights: Weights, name: str) -> None:
-    lists = [weights.first, *(model.weights for model in weights.edges), *weights.passes]
-    sizes = [one.size for one in lists]
+    lists = [weights.first, *weights.edges, *weights.passes]
     edge, triple = len(EDGE_FEATURES), len(TRIPLE_FEATURES)
-    kinds = [edge + triple * (kind == "triple") for kind in KINDS]
+    kinds = [edge + triple * (kind == "triple") + 1 for kind in KINDS]
     wanted = [len(BASE_FEATURES), *kinds, *[len(SCORE_FEATURES)] * len(weights.passes)]
     if not weights.passes:
         raise InputError(f"{name} holds the weights of no pass, one at least is needed: {REMEDY}")
-    if sizes != wanted:
+    if (sizes := [one.size for one in lists]) != wanted:
         raise InputError(f"{name} holds {sizes} numbers per model, {wanted} are needed: {REMEDY}")
     if any(one.ndim != 1 for one in lists):
         raise InputError(f"{name} holds lists in lists of numbers, plain lists are needed: {REMEDY}")
-    lists.append(np.array([model.bias for model in weights.edges]))
     if not all(np.isfinite(one).all() for one in lists):
         raise InputError(f"{name} holds a number that is not finite: {REMEDY}")
     if (most := max(float(np.abs(one).max()) for one in lists)) > MAX_NUMBER:
