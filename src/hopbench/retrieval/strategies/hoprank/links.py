@@ -333,7 +333,8 @@ class ListFacts:
     @cached_property
     def close(self) -> Floats:
         """How close each that is read comes to the question's words, (n, r, w)."""
-        return self.closeness.chunk.reshape(*self.shape, -1)
+        chunk = self.closeness.chunk
+        return chunk.reshape(*self.shape, chunk.shape[1])  # -1 cannot be told where there are no words
 
     def lead(self, rank: int) -> Floats:
         """Subtract the score at a rank from 0, or the last one."""
@@ -343,7 +344,8 @@ class ListFacts:
         """Compute Σ idf of covered words (n, r, w), wholly or in part, / Σ idf of all, or of the open ones, (n, r)."""
         questions = self.candidates.questions
         share = questions.open_share if of_open else questions.share
-        return share(covered.reshape(-1, covered.shape[-1]), self.closeness.read.of).reshape(self.shape)
+        of = self.closeness.read.of
+        return share(covered.reshape(len(of), covered.shape[-1]), of).reshape(self.shape)
 
     def new_words(self) -> Flags:
         """The question's words in each that is read and in none of the first four above it, (n, r, w)."""
