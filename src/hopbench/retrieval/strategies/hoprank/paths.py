@@ -186,9 +186,7 @@ def sigmoid(x: Floats) -> Floats:
     return np.asarray(1.0 / (1.0 + exp(-np.clip(x, -30.0, 30.0))))
 
 
-def follow(
-    candidates: Candidates, reached: EdgeTable, ranked: Ranked, models: Sequence[Floats], anchors: int
-) -> Paths:
+def follow(candidates: Candidates, reached: EdgeTable, ranked: Ranked, models: Sequence[Floats], anchors: int) -> Paths:
     """Follow paths from the best chunks of a ranking; their targets become candidates.
 
     The logistic `models` of kinds of edges have P(target is evidence) = σ(weights · features + bias), the bias last.
