@@ -94,8 +94,8 @@ def locate(chunks: Sequence[Chunk], words: Words, graph: Adjacency, reader: Link
                 inside.append((entity, weight))
         places = _places(words, row, [names[entity] for entity, _ in inside])
         for (entity, weight), found in zip(inside, places, strict=True):
-            for start, length in found:
-                rows.extend((row, entity, start, length, weight))
+            for place in found:
+                rows.extend((row, entity, *place, weight))
     table = np.array(rows, np.float64).reshape(-1, 5)
     chunk, entity, start, length = table[:, :4].T.astype(np.int64)
     order = np.lexsort((entity, np.where(start == NOWHERE, len(words.numbers), start), chunk))

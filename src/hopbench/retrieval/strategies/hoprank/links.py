@@ -29,9 +29,8 @@ from hopbench.retrieval.strategies.hoprank.words import (
 from hopbench.retrieval.support.arithmetic import ln, shares
 from hopbench.retrieval.support.arrays import distinct, expand_ranges, rows_of
 
-CLOSENESS_STEPS = (
-    1024  # closeness is a multiple of 1/1024: its products with shares of a whole are exact (`arithmetic`)
-)
+# Closeness is a multiple of 1/1024: its products with shares of a whole are exact (`arithmetic`).
+CLOSENESS_STEPS = 1024
 MIN_CLOSENESS = 0.35  # words further apart have nothing to do with each other
 
 
@@ -254,9 +253,18 @@ class WordLinks:
         stated, stated_new = (_sums(cell, values[of[order]], len(cells)) for values in (share, idf * ~known))
         relevance = questions.share(with_title, read.of_sentence)[sentence]
         return cls(
-            *(title[..., :PARTNERS], explained[..., :PARTNERS], asked, new[..., :PARTNERS]),
-            *(title.swapaxes(1, 2)[..., :PARTNERS], rare[..., :PARTNERS]),
-            *(titled, read.chunk[sentence], stated, stated_new, relevance, joint),
+            title=title[..., :PARTNERS],
+            explained=explained[..., :PARTNERS],
+            asked=asked,
+            new=new[..., :PARTNERS],
+            holds=title.swapaxes(1, 2)[..., :PARTNERS],
+            rare=rare[..., :PARTNERS],
+            titled=titled,
+            stated_by=read.chunk[sentence],
+            stated_title=stated,
+            stated_new=stated_new,
+            relevance=relevance,
+            joint_relevance=joint,
         )
 
 
@@ -333,8 +341,7 @@ class ListFacts:
     @cached_property
     def close(self) -> Floats:
         """How close each that is read comes to the question's words, (n, r, w)."""
-        chunk = self.closeness.chunk
-        return chunk.reshape(*self.shape, chunk.shape[1])  # -1 cannot be told where there are no words
+        return self.closeness.chunk.reshape(*self.shape, self.covers.shape[2])  # -1 fails where there are no words
 
     def lead(self, rank: int) -> Floats:
         """Subtract the score at a rank from 0, or the last one."""
@@ -362,23 +369,20 @@ class ListFacts:
     def stated(self, of: Numbers, values: Floats, by: Numbers, *, sure: bool = True, first: bool = False) -> Floats:
         """Find the best value of each candidate's links with sentences, (n, r), 0 without any.
 
-        Counted are those `by` partners, or by the `first` candidate alone, times σ if `sure`.
+        Only those `by` partners count, or by the `first` candidate alone, times σ if `sure`.
         """
-        lists, size = self.shape
-        factor = np.zeros((lists, size))
-        partners = 1 if first else PARTNERS
-        factor[:, :partners] = self.sure[:, : min(partners, size)] if sure else 1.0
-        best = np.zeros(lists * size)
+        factor, partners = np.zeros(self.shape), 1 if first else PARTNERS
+        factor[:, :partners] = self.sure[:, : factor.shape[1]][:, :partners] if sure else 1.0
+        best = np.zeros(factor.size)
         np.maximum.at(best, of, values * factor.ravel()[by])
-        return best.reshape(lists, size)
+        return best.reshape(factor.shape)
 
     @cached_property
     def chains(self) -> tuple[Floats, Floats]:
-        """Each that is read with the best of all pairs of partners, a partner with itself among them, (n, r) both.
+        """How close each and the best two partners (or one twice) come to the question together, (n, r) both.
 
-        A chain counts how close all three come to the question together, by idf shares, times the better of the
-        candidate's links to the two; then times the link between the two, or times the product of their σ. A link is
-        the share of the title of one in the other, or what their rare words count, at most 1, times σ.
+        Times the better link to the two, then times the link between these, or their σ. A link is the share of the
+        title of one in the other, or what their rare words count, at most 1, times σ.
         """
         links, sure = self.links, self.sure[:, : min(PARTNERS, self.shape[1])]
         link = np.maximum(np.maximum(links.title, links.holds), np.minimum(links.rare, 1.0)) * sure[:, None]

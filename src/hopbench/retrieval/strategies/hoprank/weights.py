@@ -130,8 +130,8 @@ def from_json(text: str, name: str) -> Weights:
             np.array(content["first"], np.float64),
             tuple(edges),
             tuple(np.array(entry, np.float64) for entry in content["passes"]),
-            *(read_trees(content[name], TREE_FEATURES) for name in TREES),
-            _provenance(content["provenance"]),
+            **{name: read_trees(content[name], TREE_FEATURES) for name in TREES},
+            provenance=_provenance(content["provenance"]),
         )
     except (ValueError, KeyError, TypeError, OverflowError, AttributeError, RecursionError) as error:
         raise InputError(f"{name} is no weights file of hoprank ({type(error).__name__}: {error}): {REMEDY}") from error
