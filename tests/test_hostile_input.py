@@ -13,7 +13,7 @@ from hopbench.eval.benchmarks import load_benchmark, load_triples
 from hopbench.eval.benchmarks.files import DEPTH_LIMIT, LINE_LIMIT
 from hopbench.eval.benchmarks.questions import read_qrels
 from hopbench.flows.cli.output import Grid, console
-from hopbench.retrieval.strategies.hoprank.scoring import load as load_weights
+from hopbench.retrieval.strategies.hoprank.weights import load as load_weights
 from hopbench.retrieval.support.errors import InputError
 
 DEEP = DEPTH_LIMIT + 1

@@ -18,7 +18,8 @@ from hopbench.eval.files import read_table
 from hopbench.eval.metrics import PRIMARY
 from hopbench.eval.statistics import limit, mean_ci
 from hopbench.eval.training.held_out import family
-from hopbench.retrieval.strategies.hoprank.scoring import READ, load
+from hopbench.retrieval.strategies.hoprank.tree_features import READ
+from hopbench.retrieval.strategies.hoprank.weights import load
 from hopbench.retrieval.support.errors import InputError
 from tools.docs.pages import as_markdown, fill, in_a_line, run_command
 

@@ -21,13 +21,14 @@ from hopbench.eval.training.boosting import Boosting, fit_trees
 from hopbench.eval.training.examples import TrainingExample, balance, training_examples
 from hopbench.eval.training.fitting import RankedLists, fit_logistic, fit_ranking, ranking_loss, score_loss
 from hopbench.eval.training.held_out import HeldOut, cross_validated, figures_of, left_out, table_of
-from hopbench.eval.training.trainer import NEVER, SECOND_TREES, Trainer, groups, spelled_out
+from hopbench.eval.training.trainer import NEVER, SECOND_TREES, Trainer, spelled_out
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, Gold
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.hoprank import HopRank
-from hopbench.retrieval.strategies.hoprank.edges import KINDS
-from hopbench.retrieval.strategies.hoprank.pair_features import tree_names
-from hopbench.retrieval.strategies.hoprank.scoring import Weights, feature_names, score_names, to_json
+from hopbench.retrieval.strategies.hoprank.edges import EDGE_FEATURES, KINDS
+from hopbench.retrieval.strategies.hoprank.paths import SCORE_FEATURES
+from hopbench.retrieval.strategies.hoprank.tree_features import GROUPS, TREE_FEATURES
+from hopbench.retrieval.strategies.hoprank.weights import Weights, to_json
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 GOLD = (("p01", "p02"), ("p04", "p08"), ("p06", "p10"))
@@ -221,31 +222,30 @@ def test_the_curvature_is_that_of_the_slope(seed: int) -> None:
 def test_what_is_left_out_weighs_nothing(group: Sequence[TrainingExample]) -> None:
     weights = Trainer(without=frozenset({"coverage", "gain", "shared"})).fit(group)
 
-    names = score_names()
-    left = [names.index(name) for name in ("coverage", "path_shared", "log_path_shared")]
+    left = [SCORE_FEATURES.index(name) for name in ("coverage", "path_shared", "log_path_shared")]
     assert [0.0] * 3 == [weights.passes[-1][place] for place in left]
-    assert NEVER == weights.edges[KINDS.index("shared")].bias
-    assert 0.0 == weights.edges[0].weights[4]  # gain
+    assert NEVER == weights.edges[KINDS.index("shared")][-1]
+    assert 0.0 == weights.edges[0][4]  # gain
     with pytest.raises(UnknownNameError, match=r"kind of edge of hoprank 'covrage'.*'coverage'"):
         Trainer(without=frozenset({"covrage"}))
 
 
 def test_groups_name_what_only_trees_see_each_feature_once() -> None:
-    names = [name for group in groups().values() for name in group]
+    names = [name for group in GROUPS.values() for name in group]
 
     assert len(set(names)) == len(names)
-    others = {*score_names(), *(f"best_{name}" for name in feature_names()["edge"])}
-    assert set(tree_names()) - others == set(names)
-    assert spelled_out({"chains", "gain"}) == groups()["chains"] | {"gain"}
+    others = {*SCORE_FEATURES, *(f"best_{name}" for name in EDGE_FEATURES)}
+    assert set(TREE_FEATURES) - others == set(names)
+    assert spelled_out({"chains", "gain"}) == {*GROUPS["chains"], "gain"}
 
 
 def test_what_trees_may_not_see_splits_none_of_them(group: Sequence[TrainingExample]) -> None:
     settings = {"boosting": Boosting(rounds=5, least_rows=3), "without": frozenset({"standing", SECOND_TREES})}
     grown = Trainer(**settings).fit(group)
 
-    seen = {tree_names()[feature] for tree in grown.trees.trees for feature in tree.feature}
+    seen = {TREE_FEATURES[feature] for tree in grown.trees.trees for feature in tree.feature}
     assert seen
-    assert seen.isdisjoint(groups()["standing"])
+    assert seen.isdisjoint(GROUPS["standing"])
     assert () == grown.second_trees.trees
 
 
@@ -331,7 +331,7 @@ def test_the_shipped_weights_find_the_evidence_of_a_real_set(benchmarks_dir: Pat
     from hopbench.eval.benchmarks import load_benchmark
     from hopbench.retrieval.embedding.cache import EmbeddingCache
     from hopbench.retrieval.embedding.factory import get_embedder
-    from hopbench.retrieval.strategies.hoprank.scoring import shipped
+    from hopbench.retrieval.strategies.hoprank.weights import shipped
 
     whole = load_benchmark(str(benchmarks_dir / "musique-train100"))
     asked = whole.questions[:25]

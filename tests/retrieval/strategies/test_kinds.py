@@ -13,8 +13,8 @@ import pytest
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, fitted_on, hashes_of
 from hopbench.retrieval.fitted import HASH_DIGITS, FittedOn, packed, question_hash, sets_of, shipped_hashes, unpacked
 from hopbench.retrieval.strategies.baselines import Vector
-from hopbench.retrieval.strategies.hoprank.scoring import shipped, to_json
 from hopbench.retrieval.strategies.hoprank.strategy import HopRank
+from hopbench.retrieval.strategies.hoprank.weights import shipped, to_json
 from hopbench.retrieval.strategies.registry import LabelKind, kind_of, make, preset, registry
 from hopbench.retrieval.support.errors import InputError
 

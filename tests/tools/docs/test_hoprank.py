@@ -12,7 +12,7 @@ from tools.docs.hoprank import ablations, card_parts, examples, misses
 from tools.docs.pages import filled, run_command
 
 from hopbench.eval.files import read_table, write_table
-from hopbench.retrieval.strategies.hoprank.scoring import shipped
+from hopbench.retrieval.strategies.hoprank.weights import shipped
 from hopbench.retrieval.support.errors import InputError
 
 PLACES = "a\n<!-- learned from -->x<!-- /learned from -->\n<!-- left out --><!-- /left out -->b"

@@ -114,7 +114,7 @@ class Evidence:
 
     def mention(self, number: int) -> Mention:
         mentions, words = self.corpus.mentions, self.corpus.words
-        chunk, sentence = int(mentions.chunk[number]), int(self.corpus.texts.sentence[number])
+        chunk, sentence = int(mentions.chunk[number]), int(self.corpus.mentions.sentence[number])
         start = int(mentions.start[number] - words.sentence_start[sentence])
         within = sentence - int(words.chunk_start[chunk])
         return Mention(chunk, within, start, start + int(mentions.length[number]), int(mentions.entity[number]))
@@ -122,7 +122,7 @@ class Evidence:
     @cached_property
     def _in_text(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Whether each mention has a place outside titles."""
-        return np.asarray((self.corpus.mentions.start != NOWHERE) & (self.corpus.texts.in_title == 0), np.bool_)
+        return np.asarray((self.corpus.mentions.start != NOWHERE) & (self.corpus.mentions.in_title == 0), np.bool_)
 
     @cached_property
     def _passage(self) -> Numbers:

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from hopbench.eval.training.examples import TrainingExample, parts_of
 from hopbench.eval.training.fitting import Floats, RankedLists, packed
-from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
-from hopbench.retrieval.strategies.hoprank.pair_features import tree_features, tree_names
-from hopbench.retrieval.strategies.hoprank.scoring import in_their_order
+from hopbench.retrieval.strategies.hoprank.paths import Passed
+from hopbench.retrieval.strategies.hoprank.tree_features import READ, TREE_FEATURES, tree_lists
 from hopbench.retrieval.strategies.hoprank.trees import Tree, Trees
-from hopbench.retrieval.strategies.hoprank.words import Flags
+from hopbench.retrieval.strategies.hoprank.weights import READ_AGAIN, in_tree_order
+from hopbench.retrieval.strategies.hoprank.words import Flags, Numbers
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.processes import usable_processors
 
@@ -44,6 +44,10 @@ class Boosting:
     share: float = 1.0
     seed: int = 1
 
+    def second(self) -> Boosting:
+        """Return the settings of second trees: fewer, and three quarters of their values. More gains nothing."""
+        return replace(self, rounds=self.rounds * 4 // 5, share=self.share * 0.75)
+
     def settings(self) -> dict[str, Any]:
         """Return LightGBM's parameters, with one thread and one order of work, so that two fits give the same bytes."""
         return {
@@ -65,14 +69,17 @@ class Boosting:
 
 
 def fit_trees(lists: RankedLists, names: Sequence[str], boosting: Boosting) -> Trees:
-    """Fit trees whose value, added to `lists.given`, puts gold passages first; see `fit_ranking` for the loss.
-
-    Raises InputError where LightGBM cannot be loaded, or its process ends early.
-    """
+    """Fit trees whose value, added to `lists.given`, puts gold passages first; see `fit_ranking` for the loss."""
     if not boosting.rounds or len(lists.gold) < 2 * boosting.least_rows or not np.ptp(lists.features, axis=0).any():
         return Trees(tuple(names), ())  # nothing can be split
+    grown = _grown(packed(lists, tuple(names), boosting.settings(), boosting.rounds))
+    found = map(tree_of, grown)
+    return Trees(tuple(names), tuple(_shrunk(tree, boosting.share) for tree in found if tree.feature))
+
+
+def _grown(given: bytes) -> list[Mapping[str, Any]]:
+    """Grow LightGBM's trees. Raises InputError where it cannot be loaded, or its process ends early."""
     command = [sys.executable, "-P", "-m", "hopbench.eval.training.fitting", str(os.getpid())]
-    given = packed(lists, tuple(names), boosting.settings(), boosting.rounds)
     done = subprocess.run(command, input=given, capture_output=True, check=False)
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
@@ -80,9 +87,11 @@ def fit_trees(lists: RankedLists, names: Sequence[str], boosting: Boosting) -> T
             f"LightGBM, which grows hoprank's trees, ended with: {lines[-1]}; it needs the OpenMP runtime (Debian: "
             "libgomp1) and memory for the candidates of all questions; --rounds 0 learns the linear score alone"
         )
-    trees = [tree for tree in map(tree_of, json.loads(done.stdout.splitlines()[-1])) if tree.feature]
-    share = boosting.share
-    return Trees(tuple(names), tuple(replace(tree, value=[share * value for value in tree.value]) for tree in trees))
+    return list(json.loads(done.stdout.splitlines()[-1]))
+
+
+def _shrunk(tree: Tree, share: float) -> Tree:
+    return replace(tree, value=[share * value for value in tree.value])
 
 
 def tree_of(root: Mapping[str, Any]) -> Tree:
@@ -115,49 +124,52 @@ def tree_of(root: Mapping[str, Any]) -> Tree:
 PARTS, PARTS_SEED = 3, 1
 
 
-def fit_both(
-    group: Sequence[TrainingExample],
-    worth: Floats,
-    listed: Callable[[TrainingExample], ListFacts],
-    boosting: Boosting,
-    seen: Flags,
-    *,
-    second: bool = True,
-) -> tuple[Trees, Trees]:
-    """Fit first trees to examples of weight `worth` (n,), and `second` ones on top.
+@dataclass(frozen=True)
+class TreeTrainer:
+    """How trees are grown; `seen` (f,) tells which features they may use, `second` whether second ones are grown."""
 
-    `listed` reads the facts of an example after the passes; `seen` (f,) tells which features the trees may use. What
-    second trees learn of a question comes of first ones that were grown without it, on two of `PARTS`: those that know
-    a question are surer of its order than they would be of any other. First ones and those of parts grow at the same
-    time, a process on each processor.
-    """
-    first = [_list_of(example, listed(example), seen) for example in group]
-    part_of = np.array(parts_of(group, PARTS, PARTS_SEED))
-    parts = range(PARTS if second and len(set(part_of)) > 1 else 0)
-    chosen = [np.arange(len(group)), *(np.flatnonzero(part_of != part) for part in parts)]
-    with ThreadPoolExecutor(usable_processors()) as pool:
-        trees, *judges = pool.map(lambda rows: _fit([first[row] for row in rows], worth[rows], boosting), chosen)
-    if not judges or not trees.trees:
-        return trees, Trees(tree_names(), ())
-    lists = []
-    for example, one, part in zip(group, first, part_of, strict=True):
-        facts = listed(example)  # anew: those of all examples take some gigabytes
-        lists.append(_list_of(example, in_their_order(facts, judges[part].value(one[0])), seen))
-    # Fewer second trees, and three quarters of their values: more gains nothing.
-    fewer = replace(boosting, rounds=boosting.rounds * 4 // 5, share=boosting.share * 0.75)
-    return trees, _fit(lists, worth, fewer)
+    boosting: Boosting
+    seen: Flags
+    second: bool = True
+
+    def fit(
+        self, group: Sequence[TrainingExample], passed_of: Callable[[TrainingExample], Passed], worth: Floats
+    ) -> tuple[Trees, Trees]:
+        """Fit first and second trees to examples of weight `worth` (n,); `passed_of` follows their passes.
+
+        What second trees learn of a question comes of first ones that were grown without it, on two of `PARTS`: those
+        that know a question are surer of its order than they would be of any other. First ones and those of parts grow
+        at the same time, a process on each processor.
+        """
+        first = [self._list(example, passed_of(example)) for example in group]
+        part_of = np.array(parts_of(group, PARTS, PARTS_SEED))
+        parts = range(PARTS if self.second and len(set(part_of)) > 1 else 0)
+        chosen = [np.arange(len(group)), *(np.flatnonzero(part_of != part) for part in parts)]
+
+        def grown(rows: Numbers) -> Trees:
+            return self._grown([first[row] for row in rows], worth[rows], self.boosting)
+
+        with ThreadPoolExecutor(usable_processors()) as pool:
+            trees, *judges = pool.map(grown, chosen)
+        if not judges or not trees.trees:
+            return trees, Trees(TREE_FEATURES, ())
+        second = []
+        for example, (chunks, features, _, _), part in zip(group, first, part_of, strict=True):
+            again = in_tree_order(passed_of(example), (chunks, features), judges[part])
+            second.append(self._list(example, again, READ_AGAIN))
+        return trees, self._grown(second, worth, self.boosting.second())
+
+    def _list(self, example: TrainingExample, passed: Passed, read: int = READ) -> TreeList:
+        chunks, features = tree_lists(example.candidates, [passed], read)[0]
+        last = passed[-1][0]
+        score = last.scores[last.chunks.searchsorted(chunks)]
+        return chunks, features * self.seen, np.isin(chunks, example.gold), score
+
+    def _grown(self, lists: Sequence[TreeList], worth: Floats, boosting: Boosting) -> Trees:
+        _, features, gold, score = (np.concatenate(column) for column in zip(*lists, strict=True))
+        start = np.cumsum([0, *(len(chunks) for chunks, *_ in lists)])[:-1]
+        return fit_trees(RankedLists(features, gold, start, worth, score), TREE_FEATURES, boosting)
 
 
-_List = tuple[Floats, NDArray[np.bool_], Floats]
-
-
-def _list_of(example: TrainingExample, facts: ListFacts, seen: Flags) -> _List:
-    """A list for trees to order: features (k, f) of the chunks that trees read, which are gold, their score so far."""
-    read = slice(facts.read)
-    return tree_features(facts) * seen, np.isin(facts.chunks[read], example.gold), facts.score[read]
-
-
-def _fit(lists: Sequence[_List], worth: Floats, boosting: Boosting) -> Trees:
-    features, gold, score = (np.concatenate(arrays) for arrays in zip(*lists, strict=True))
-    start = np.cumsum([0, *(len(one[1]) for one in lists)])[:-1]
-    return fit_trees(RankedLists(features, gold, start, worth, score), tree_names(), boosting)
+# Chunks (k,) for trees to order, their features (k, f), which are gold, and their score so far.
+TreeList = tuple[Numbers, Floats, NDArray[np.bool_], Floats]

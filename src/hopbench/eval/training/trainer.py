@@ -2,57 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.eval.training.boosting import Boosting, fit_both
+from hopbench.eval.training.boosting import Boosting, TreeTrainer
 from hopbench.eval.training.examples import TrainingExample, balance
 from hopbench.eval.training.fitting import Floats, RankedLists, fit_logistic, fit_ranking
 from hopbench.retrieval.strategies.hoprank import HopRank
-from hopbench.retrieval.strategies.hoprank.edges import KINDS, TRIPLE
-from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
-from hopbench.retrieval.strategies.hoprank.list_features import LIST_FEATURES, STANDING
-from hopbench.retrieval.strategies.hoprank.pair_features import PAIR_FEATURES, WORD_LINK_FEATURES, tree_names
-from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, EdgeModel, Ranked, follow
-from hopbench.retrieval.strategies.hoprank.scoring import (
-    Weights,
-    feature_names,
-    judged,
-    list_facts,
-    passes,
+from hopbench.retrieval.strategies.hoprank.edges import EDGE_FEATURES, KINDS, TRIPLE, TRIPLE_FEATURES
+from hopbench.retrieval.strategies.hoprank.paths import (
+    OVER_TRIPLES,
+    SCORE_FEATURES,
+    Passed,
+    Ranked,
+    follow,
     pool_ranking,
-    score_names,
     with_paths,
 )
 from hopbench.retrieval.strategies.hoprank.strategy import Scores
+from hopbench.retrieval.strategies.hoprank.tree_features import GROUPS, TREE_FEATURES
 from hopbench.retrieval.strategies.hoprank.trees import Trees
+from hopbench.retrieval.strategies.hoprank.weights import FEATURES, Weights, passes, rescored
 from hopbench.retrieval.support.errors import UnknownNameError
 
 EDGE = "edge"
 SECOND_TREES = "second_trees"
-
-
-@cache
-def groups() -> Mapping[str, frozenset[str]]:
-    """Group the features that only trees see."""
-    standing, listed, two_by_two, by_words = (
-        frozenset(feature.__name__ for feature in features)
-        for features in (STANDING, LIST_FEATURES, PAIR_FEATURES, WORD_LINK_FEATURES)
-    )
-    closeness = frozenset(name for name in two_by_two if name.startswith(("close_", "sentence_dense")))
-    chains = frozenset(name for name in by_words if name.startswith("chain"))
-    return {
-        "standing": standing,
-        "list": listed - standing,
-        "closeness": closeness,
-        "pairs": two_by_two - closeness,
-        "word_links": by_words - chains,
-        "chains": chains,
-    }
 
 
 def spelled_out(without: Iterable[str]) -> frozenset[str]:
@@ -60,19 +38,19 @@ def spelled_out(without: Iterable[str]) -> frozenset[str]:
 
     UnknownNameError for what is none of them.
     """
-    known = {EDGE, SECOND_TREES, *groups(), *(name for group in feature_names().values() for name in group)}
+    known = {EDGE, SECOND_TREES, *GROUPS, *(name for group in FEATURES.values() for name in group)}
     found: set[str] = set()
     for name in sorted(without):
         if name not in known:
             raise UnknownNameError("feature, group of features or kind of edge of hoprank", name, known)
-        found |= groups().get(name, {name})
+        found |= set(GROUPS.get(name, {name}))
     return frozenset(found)
 
 
 PASSES = 2
 MIN_GOLD_EDGES = 3  # edges to gold that a kind's model needs; with fewer, the kind says nothing
 NEVER = -30.0
-BEST_EDGE = frozenset(f"best_{name}" for name in feature_names()["edge"])
+BEST_EDGE = frozenset(f"best_{name}" for name in EDGE_FEATURES)
 
 
 @dataclass(frozen=True)
@@ -89,7 +67,7 @@ class Trainer:
 
     def __post_init__(self) -> None:
         """Refuse unknown names."""
-        spelled_out(self.without)
+        _ = self._without
 
     @cached_property
     def _without(self) -> frozenset[str]:
@@ -121,30 +99,29 @@ class Trainer:
     def rankings(self, example: TrainingExample, weights: Weights) -> dict[str, list[str]]:
         """Rank an example's passages by model: the linear score alone, and with trees where there are some."""
         passed = list(passes(example.candidates, weights, self.anchors, example.reached))
-        (by_trees,) = judged(example.candidates, [passed], weights)
-        found = {"linear": [], "trees": by_trees} if by_trees else {"linear": []}
-        rankings = {}
-        for model, of_model in found.items():
-            scored = Scores.of(passed[-1][0], of_model)
-            order = np.lexsort((scored.chunks, -scored.values))
-            rankings[model] = list(dict.fromkeys(example.passages[row] for row in scored.chunks[order].tolist()))
-        return rankings
+        last, paths = passed[-1]
+        results = {"linear": Scores.of(last, [])}
+        if paths is not None and weights.trees.trees:
+            results["trees"] = Scores.of(last, rescored(example.candidates, [passed], weights)[0])
+        return {
+            model: list(dict.fromkeys(example.passages[row] for row in scores.chunks.tolist()))
+            for model, scores in results.items()
+        }
 
     def _fit_trees(self, group: Sequence[TrainingExample], worth: Floats, linear: Weights) -> tuple[Trees, Trees]:
         """Fit trees that reorder the best of the last pass, and second ones on top."""
         if not self.boosting.rounds or not self.anchors:
-            return Trees(tree_names(), ()), Trees(tree_names(), ())
-        seen = np.array([not self._left_out(name) for name in tree_names()])
+            return Trees(TREE_FEATURES, ()), Trees(TREE_FEATURES, ())
+        seen = np.array([not self._left_out(name) for name in TREE_FEATURES])
 
-        def listed(example: TrainingExample) -> ListFacts:
-            passed = list(passes(example.candidates, linear, self.anchors, example.reached))
-            return list_facts(example.candidates, [passed])[0].one(0)
+        def passed_of(example: TrainingExample) -> Passed:
+            return list(passes(example.candidates, linear, self.anchors, example.reached))
 
-        second = SECOND_TREES not in self._without
-        return fit_both(group, worth, listed, self.boosting, seen, second=second)
+        trainer = TreeTrainer(self.boosting, seen, second=SECOND_TREES not in self._without)
+        return trainer.fit(group, passed_of, worth)
 
     def _list(
-        self, group: Sequence[TrainingExample], ranked: Sequence[Ranked], edges: tuple[EdgeModel, ...]
+        self, group: Sequence[TrainingExample], ranked: Sequence[Ranked], edges: Sequence[Floats]
     ) -> list[Ranked]:
         """Follow paths from the best of each example, and list their targets with features."""
         listed = []
@@ -157,9 +134,9 @@ class Trainer:
         self, group: Sequence[TrainingExample], listed: Sequence[Ranked], worth: Floats
     ) -> tuple[Floats, list[Ranked]]:
         """Fit weights of the listed chunks' features, without paths over triples, and rank the lists by them."""
-        size = min(listed[0].features.shape[1], len(score_names()) - len(OVER_TRIPLES))
+        size = min(listed[0].features.shape[1], len(SCORE_FEATURES) - len(OVER_TRIPLES))
         features = np.concatenate([ranked.features[:, :size] for ranked in listed])
-        features[:, [self._left_out(name) for name in score_names()[:size]]] = 0.0
+        features[:, [self._left_out(name) for name in SCORE_FEATURES[:size]]] = 0.0
         weights = fit_ranking(RankedLists(features, _gold(group, listed), _starts(listed), worth))
         return weights, [Ranked(ranked.chunks, ranked.features[:, :size], weights) for ranked in listed]
 
@@ -183,9 +160,9 @@ class Trainer:
         of_edge = name.removeprefix("best_") if name in BEST_EDGE else ""
         return not self._without.isdisjoint({name, bare, of_edge, EDGE if of_edge else ""})
 
-    def _fit_edges(self, group: Sequence[TrainingExample], worth: Floats, kind: int) -> EdgeModel:
+    def _fit_edges(self, group: Sequence[TrainingExample], worth: Floats, kind: int) -> Floats:
         """Fit the model of one kind of edge on those that leave gold passages, to gold or not."""
-        names = [*feature_names()["edge"], *(feature_names()["triple"] if kind == TRIPLE else ())]
+        names = [*EDGE_FEATURES, *(TRIPLE_FEATURES if kind == TRIPLE else ())]
         features, labels, counts = [np.zeros((0, len(names)))], [np.zeros(0, bool)], [np.zeros(0)]
         for example, weight in zip(group, worth, strict=True):
             edges, values = example.reached.leaving(example.gold)
@@ -195,10 +172,10 @@ class Trainer:
             counts.append(np.full(int(chosen.sum()), weight))
         to_gold = np.concatenate(labels)
         if to_gold.sum() < MIN_GOLD_EDGES or KINDS[kind] in self._without:
-            return EdgeModel(np.zeros(len(names)), NEVER)
+            return np.append(np.zeros(len(names)), NEVER)
         values = np.concatenate(features)
         values[:, [EDGE in self._without or name in self._without for name in names]] = 0.0
-        return EdgeModel(*fit_logistic(values, to_gold, np.concatenate(counts)))
+        return np.append(*fit_logistic(values, to_gold, np.concatenate(counts)))
 
 
 def _starts(listed: Sequence[Ranked]) -> NDArray[np.int64]:

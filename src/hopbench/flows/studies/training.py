@@ -66,7 +66,7 @@ def train(options: TrainOptions, progress: Progress, prefect: bool = False) -> T
     from hopbench.eval.training.boosting import Boosting
     from hopbench.eval.training.held_out import cross_validated, figures_of, left_out, table_of  # loads scipy
     from hopbench.eval.training.trainer import Trainer
-    from hopbench.retrieval.strategies.hoprank.scoring import to_json
+    from hopbench.retrieval.strategies.hoprank.weights import to_json
 
     boosting = Boosting(rounds=options.rounds)
     trainer = Trainer(passes=options.passes, without=frozenset(options.without), boosting=boosting)

@@ -11,12 +11,17 @@ from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
-from hopbench.retrieval.strategies.hoprank import pair_features as features
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
-from hopbench.retrieval.strategies.hoprank.links import CLOSENESS_STEPS, LINKED, MIN_CLOSENESS, PARTNERS, Closeness
-from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts, Reading
-from hopbench.retrieval.strategies.hoprank.list_features import length
-from hopbench.retrieval.strategies.hoprank.scoring import READ, list_facts, passes, shipped
+from hopbench.retrieval.strategies.hoprank.links import (
+    CLOSENESS_STEPS,
+    LINKED,
+    MIN_CLOSENESS,
+    PARTNERS,
+    Closeness,
+    ListFacts,
+)
+from hopbench.retrieval.strategies.hoprank.tree_features import GROUPS, READ, list_facts
+from hopbench.retrieval.strategies.hoprank.weights import passes, shipped
 from hopbench.retrieval.strategies.hoprank.words import VECTOR_STEPS as UNIT
 from hopbench.retrieval.strategies.hoprank.words import (
     ListedWords,
@@ -36,7 +41,13 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 @pytest.fixture(scope="module")
 def listed(index: Index) -> list[ListFacts]:
     found = HopRank().candidates(Batch(index, ASKED), Counters())
-    return [list_facts(candidates, [list(passes(candidates, shipped(), 8))])[0].one(0) for candidates in found]
+    return [one for each in found for one in list_facts(each, [list(passes(each, shipped(), 8))])]
+
+
+def feature(name: str, facts: ListFacts) -> NDArray[np.float64]:
+    """A feature of the only list."""
+    (computed,) = (group[name] for group in GROUPS.values() if name in group)
+    return np.asarray(computed(facts)[0])
 
 
 def closeness_of(candidates: Candidates, chunks: list[int]) -> Closeness:
@@ -84,13 +95,13 @@ def test_the_question_is_the_weighted_sum_of_its_words() -> None:
 def test_sentences_are_compared_with_the_question_as_sums_of_their_words(index: Index) -> None:
     asked = Question("q", "Where was the director of Ed Wood born?")
     (candidates,) = HopRank().candidates(Batch(index, [asked]), Counters())
-    (question,), texts = candidates.questions, candidates.corpus.texts
+    (question,), words = candidates.questions, candidates.corpus.words
     found = closeness_of(candidates, [4, 0, 11])
     both = weighted_vectors(candidates.word_vectors[0], np.array([question.idf, question.open_idf]))
     wanted = []
     for sentence in found.read.sentences.tolist():
-        numbers = texts.words.numbers[slice(*texts.words.sentence_start[sentence : sentence + 2])]
-        vector = texts.word_weights[numbers] @ texts.word_vectors[numbers].astype(np.float64)
+        numbers = words.numbers[slice(*words.sentence_start[sentence : sentence + 2])]
+        vector = words.weights[numbers] @ words.word_vectors[numbers].astype(np.float64)
         length = np.linalg.norm(vector) or 1.0
         wanted.append([vector @ one / length / UNIT for one in both])
 
@@ -98,9 +109,9 @@ def test_sentences_are_compared_with_the_question_as_sums_of_their_words(index: 
     assert np.abs(wanted).max(axis=0).min() > 0.1
 
 
-def of_one(reading: Reading, chunk: int) -> NDArray[np.float64]:
+def of_one(candidates: Candidates, chunk: int) -> NDArray[np.float64]:
     """How close each of the question's words comes to a word of a chunk, a pair of words after the other."""
-    words, asked = reading.corpus.words, reading.questions[0].words
+    words, asked = candidates.corpus.words, candidates.questions[0].words
     spelled = list(words.vocabulary)
     ends = words.sentence_start[words.chunk_start[chunk : chunk + 2]]
     inside = [number for number in words.numbers[ends[0] : ends[1]].tolist() if not words.stop[number]]
@@ -118,9 +129,9 @@ def of_one(reading: Reading, chunk: int) -> NDArray[np.float64]:
 
 def test_closeness_is_that_of_the_closest_words(listed: list[ListFacts]) -> None:
     for facts in listed:
-        close = facts.reading.closeness
-        for row, chunk in enumerate(facts.chunks[:READ].tolist()):
-            wanted = of_one(facts.reading, chunk)
+        close = facts.closeness
+        for row, chunk in enumerate(facts.chunks[0, :READ].tolist()):
+            wanted = of_one(facts.candidates, chunk)
             assert wanted.tolist() == pytest.approx(close.chunk[row].tolist())
             sentences = close.sentence[close.read.first[row] : close.read.first[row + 1]]
             assert sentences.max(axis=0).tolist() == close.chunk[row].tolist()
@@ -139,67 +150,69 @@ def test_a_paraphrase_is_read(index: Index) -> None:
 
 def test_pairs_by_their_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
-        pairs, close, question = facts.pairs, facts.close, facts.reading.questions[0]
-        mentions = facts.reading.corpus.mentions
-        chunks = facts.chunks[:READ].tolist()
-        assert (len(chunks), min(PARTNERS, len(chunks))) == pairs.together.shape
+        pairs, close, question = facts.pairs, facts.close[0], facts.candidates.questions[0]
+        mentions = facts.candidates.corpus.mentions
+        chunks = facts.chunks[0, :READ].tolist()
+        assert (1, len(chunks), min(PARTNERS, len(chunks))) == pairs.together.shape
         for one, chunk in enumerate(chunks):
             for other, partner in enumerate(chunks[:PARTNERS]):
                 both = np.maximum(close[one], close[other])
-                assert both @ question.shares == pairs.together[one, other]
-                assert both @ question.open_shares == pairs.open_together[one, other]
+                assert both @ question.shares == pairs.together[0, one, other]
+                assert both @ question.open_shares == pairs.open_together[0, one, other]
                 assert (one != other) == pairs.others[one, other]
                 named = [
                     mentions.own[second] != -1 and mentions.own[second] in mentions.entity[mentions.chunk == first]
                     for first, second in ((chunk, partner), (partner, chunk))
                 ]
-                assert (one != other and any(named)) == pairs.titled[one, other]
-                edge = max(facts.edge[one, other], facts.edge[other, one])
-                assert (0.0 if one == other else edge) == pairs.edge[one, other]
+                assert (one != other and any(named)) == pairs.titled[0, one, other]
+                edge = max(facts.edge[0, one, other], facts.edge[0, other, one])
+                assert (0.0 if one == other else edge) == pairs.edge[0, one, other]
 
 
 def test_two_by_two_in_parts_is_the_same_as_at_once(listed: list[ListFacts], monkeypatch: pytest.MonkeyPatch) -> None:
-    question, close = listed[0].reading.questions[0], listed[0].close
-    at_once = question.together(close, close)
+    question, close = listed[0].candidates.questions[0], listed[0].close[0]
+    at_once, of_open = question.together(close, close)
     monkeypatch.setattr("hopbench.retrieval.strategies.hoprank.questions.VALUE_BATCH", 2 * close.size + 1)
 
     assert (np.maximum(close[:, None], close) @ question.shares).tolist() == at_once.tolist()
-    assert at_once.tolist() == question.together(close, close).tolist()
+    assert (np.maximum(close[:, None], close) @ question.open_shares).tolist() == of_open.tolist()
+    assert [at_once.tolist(), of_open.tolist()] == question.together(close, close).tolist()
 
 
 def test_what_partners_say_by_their_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
-        pairs = facts.pairs
+        together, edge, alone = facts.pairs.together[0], facts.pairs.edge[0], facts.pairs.own[0]
         value, adds, gain = [], [], []
-        for one, own in enumerate(pairs.own.tolist()):
-            linked = [other for other in range(pairs.edge.shape[1]) if pairs.edge[one, other] > LINKED]
-            value.append(max([own, *(pairs.together[one, other] for other in linked)]))
-            adds.append(max([-1.0, *(pairs.together[one, other] - pairs.own[other] for other in linked)]))
-            gain.append(max([0.0, *((pairs.together[one, other] - own) * pairs.edge[one, other] for other in linked)]))
-        assert [each - max(value) for each in value] == pytest.approx(features.pair_edge(facts).tolist())
-        assert adds == pytest.approx(features.pair_edge_adds(facts).tolist())
-        assert gain == pytest.approx(features.pair_edge_gain(facts).tolist())
-        assert features.pair_any(facts).max() == 0.0
+        for one, own in enumerate(alone.tolist()):
+            linked = [other for other in range(edge.shape[1]) if edge[one, other] > LINKED]
+            value.append(max([own, *(together[one, other] for other in linked)]))
+            adds.append(max([-1.0, *(together[one, other] - alone[other] for other in linked)]))
+            gain.append(max([0.0, *((together[one, other] - own) * edge[one, other] for other in linked)]))
+        assert [each - max(value) for each in value] == pytest.approx(feature("pair_edge", facts).tolist())
+        assert adds == pytest.approx(feature("pair_edge_adds", facts).tolist())
+        assert gain == pytest.approx(feature("pair_edge_gain", facts).tolist())
+        assert feature("pair_any", facts).max() == 0.0
 
 
 def test_what_those_above_lack(listed: list[ListFacts]) -> None:
     facts = listed[0]
-    close, shares = facts.close, facts.reading.questions[0].shares
+    close, shares = facts.close[0], facts.candidates.questions[0].shares
     added = [
         np.maximum(row - close[: min(place, 4)].max(axis=0, initial=0.0), 0.0) @ shares
         for place, row in enumerate(close)
     ]
 
-    assert added == pytest.approx(features.close_adds(facts).tolist())
-    assert features.close_gain(facts)[0] == 0.0
+    assert added == pytest.approx(feature("close_adds", facts).tolist())
+    assert feature("close_gain", facts)[0] == 0.0
 
 
 def test_length_is_measured_against_the_corpus(listed: list[ListFacts]) -> None:
     facts = listed[0]
     sizes = [len(f"{passage.title} {passage.text}".split()) for passage in WORLD]
-    wanted = [sizes[chunk] / np.mean(sizes) for chunk in facts.chunks.tolist()]
+    wanted = [sizes[chunk] / np.mean(sizes) for chunk in facts.chunks[0].tolist()]
 
-    assert wanted == pytest.approx(length(facts).tolist(), rel=0.15)  # its words are not split at spaces only
+    # Its words are not split at spaces only.
+    assert wanted == pytest.approx(feature("length", facts).tolist(), rel=0.15)
 
 
 def test_a_corpus_of_stop_words_is_close_to_nothing(tmp_path: Path) -> None:

@@ -7,9 +7,7 @@ director, starring 0. idf = ln(1 + (12 − df + ½)/(df + ½)), ln 12 for a word
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,22 +15,19 @@ from tests.support.graphs import WORLD, built_index, graph_tables, hand_index, p
 
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
-from hopbench.retrieval.strategies.hoprank import candidates as base
-from hopbench.retrieval.strategies.hoprank import edge_features as edge
-from hopbench.retrieval.strategies.hoprank.candidates import BASE_FEATURES, MAX_TITLED, Candidates, ChunkFacts, Scales
+from hopbench.retrieval.strategies.hoprank.candidates import BASE_FEATURES, MAX_TITLED, Candidates
 from hopbench.retrieval.strategies.hoprank.corpus import NOWHERE
-from hopbench.retrieval.strategies.hoprank.edge_features import EDGE_FEATURES, EdgeFacts, facts_of
 from hopbench.retrieval.strategies.hoprank.edges import (
+    EDGE_FEATURES,
     FORWARD,
     KINDS,
     REVERSE,
     SAME_TITLE,
     SHARED,
     TITLE_FAN,
-    Edges,
+    edge_features,
     edges_from,
 )
-from hopbench.retrieval.strategies.hoprank.questions import Questions, ReadQuestion
 from hopbench.retrieval.strategies.hoprank.words import Lookup
 from hopbench.retrieval.types import Counters, Passage, Question
 
@@ -51,6 +46,10 @@ def asked(index: Index, text: str) -> Candidates:
     return found
 
 
+def base(candidates: Candidates, *chunks: int) -> dict[str, list[float]]:
+    return dict(zip(BASE_FEATURES, candidates.features(np.array(chunks)).T.tolist(), strict=True))
+
+
 BORN = "Where was the director of Ed Wood born?"  # director, ed, wood, born; of them ed and wood are linked
 ALL = NONE + 2 * ONE + THREE
 
@@ -58,78 +57,48 @@ ALL = NONE + 2 * ONE + THREE
 @pytest.mark.parametrize(
     ("feature", "ed_wood", "burton"),
     [
-        (base.link, 2 * ONE / ALL, 0.0),  # the words that name the title; one chunk has it; titles are trusted with 1
-        (base.title_found, 2 / 3, 0.0),  # "Ed Wood (film)": ed and wood stand in the question, film (idf as theirs) not
-        (base.coverage, 2 * ONE / ALL, THREE / ALL),  # "Tim Burton was born …"
-        (base.sentence, 2 * ONE / ALL, THREE / ALL),  # the title and "Ed Wood is …"; "Tim Burton was born …"
-        (base.open_coverage, 0.0, THREE / (NONE + THREE)),  # director and born are open
-        (base.rare, 1.0, 1 / 3),  # ed is in one chunk; born in three
-        (base.rarities, 2.0, 1 / 3),  # ed and wood are in one chunk each; born in three
-        (base.pair, 0.0, 0.0),  # among twelve chunks no word is rare enough
-        (base.capitals, 1.0, 0.0),  # Ed and Wood; Where is a stop word
+        ("link", 2 * ONE / ALL, 0.0),  # the words that name the title; one chunk has it; titles are trusted with 1
+        ("title_found", 2 / 3, 0.0),  # "Ed Wood (film)": ed and wood stand in the question, film (idf as theirs) not
+        ("coverage", 2 * ONE / ALL, THREE / ALL),  # "Tim Burton was born …"
+        ("sentence", 2 * ONE / ALL, THREE / ALL),  # the title and "Ed Wood is …"; "Tim Burton was born …"
+        ("open_coverage", 0.0, THREE / (NONE + THREE)),  # director and born are open
+        ("rare", 1.0, 1 / 3),  # ed is in one chunk; born in three
+        ("rarities", 2.0, 1 / 3),  # ed and wood are in one chunk each; born in three
+        ("pair", 0.0, 0.0),  # among twelve chunks no word is rare enough
+        ("capitals", 1.0, 0.0),  # Ed and Wood; Where is a stop word
     ],
-    ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_base_features_by_hand(
-    index: Index, feature: Callable[[ChunkFacts], Any], ed_wood: float, burton: float
-) -> None:
-    column = BASE_FEATURES.index(feature)
-    values = asked(index, BORN).features(np.array([ED_WOOD, BURTON]))[:, column]
+def test_base_features_by_hand(index: Index, feature: str, ed_wood: float, burton: float) -> None:
+    values = base(asked(index, BORN), ED_WOOD, BURTON)[feature]
 
-    assert [ed_wood, burton] == pytest.approx(values.tolist(), abs=1e-5)  # 1e-6 keeps denominators from 0
+    assert [ed_wood, burton] == pytest.approx(values, abs=1e-5)  # 1e-6 keeps denominators from 0
 
 
-def scales(bm25: float, mass: float) -> Scales:
-    return Scales(*(np.array([value]) for value in (bm25, 0.9, 0.5, mass)))
+def test_scores_are_measured_against_the_pool_s(index: Index) -> None:
+    """BM25 against the best one; cosines between the pool's first and its last one, here of four chunks."""
+    batch = Batch(index, [Question("q", BORN)])
+    (candidates,) = HopRank(depth=4).candidates(batch, Counters())
+    found = base(candidates, *range(len(WORLD)))
+    (lexical,), (dense,) = batch.lexical, batch.dense
+    scores = dict(zip(lexical.rows.tolist(), lexical.scores.tolist(), strict=True))
+    first, last = dense.scores[0], dense.scores[3]
+    cosines = dict(zip(dense.rows.tolist(), dense.scores.tolist(), strict=True))
+
+    wanted = [scores.get(row, 0.0) / max(scores.values()) for row in range(len(WORLD))]
+    assert wanted == pytest.approx(found["bm25"], abs=1e-5)
+    wanted = [max((cosines[row] - last) / (first - last), -1.0) for row in range(len(WORLD))]
+    assert wanted == pytest.approx(found["dense"], abs=1e-4)
+    assert (1.0, True) == (max(found["walk"]), all(0.0 <= value <= 1.0 for value in found["walk"]))
 
 
-def test_scores_are_measured_against_the_pool_s() -> None:
-    nothing = np.zeros(2)
-    question = ReadQuestion(
-        ("wood",), np.array([0]), np.ones(1), np.ones(1, np.int64), np.zeros(1, bool), np.zeros(1, bool), {}, {}
-    )
-    facts = ChunkFacts(
-        questions=Questions([question]),
-        of=np.zeros(2, np.int64),
-        scales=scales(bm25=8.0, mass=0.04),
-        bm25=np.array([8.0, 2.0]),
-        cosine=np.array([0.7, -0.9]),
-        mass=np.array([0.01, 0.0]),
-        link=nothing,
-        covered=np.zeros((2, 1), bool),
-        best_sentence=nothing,
-        title_found=nothing,
-        together=[np.zeros((1, 1))],
-    )
+def test_rarities_are_at_most_two(tmp_path: Path) -> None:
+    """Three words of one chunk each would count 3; two of them, and one of two chunks, 1 + ½."""
+    passages = [Passage("a", "", "Amber willow quartz."), Passage("b", "", "Cedar moss."), Passage("c", "", "Moss.")]
+    index = built_index(plan_of(passages), tmp_path)
 
-    assert [1.0, 0.25] == pytest.approx(base.bm25(facts).tolist(), abs=1e-6)
-    assert [0.5, -1.0] == pytest.approx(base.dense(facts).tolist(), abs=1e-5)  # (.7 − .5)/(.9 − .5); clipped
-    assert [0.5, 0.0] == base.walk(facts).tolist()  # √(.01/.04)
-
-
-def test_rare_words_and_pairs_of_them_by_hand() -> None:
-    """Words of idf 4, 5 and 2 in 2, 1 and 9 chunks; the first two are rare, and two chunks of the pool have both."""
-    no = np.zeros(3, bool)
-    question = ReadQuestion(
-        ("ed", "wood", "sang"), np.arange(3), np.array([4.0, 5.0, 2.0]), np.array([2, 1, 9]), no, no, {}, {}
-    )
-    nothing = np.zeros(2)
-    facts = ChunkFacts(
-        questions=Questions([question]),
-        of=np.zeros(2, np.int64),
-        scales=scales(bm25=1.0, mass=1.0),
-        bm25=nothing,
-        cosine=nothing,
-        mass=nothing,
-        link=nothing,
-        covered=np.array([[True, True, True], [True, False, True]]),
-        best_sentence=nothing,
-        title_found=nothing,
-        together=[np.array([[3.0, 2.0, 3.0], [2.0, 2.0, 1.0], [3.0, 1.0, 9.0]])],
-    )
-
-    assert [1 / 2 + 1 + 1 / 9, 1 / 2 + 1 / 9] == pytest.approx(base.rarities(facts).tolist())
-    assert [1 / 2, 0.0] == base.pair(facts).tolist()
+    assert [2.0] == base(asked(index, "amber willow quartz"), 0)["rarities"]
+    assert [1.5] == base(asked(index, "cedar moss"), 1)["rarities"]
+    assert [1.0] == base(asked(index, "cedar moss"), 1)["rare"]
 
 
 def test_a_pair_is_counted_in_the_pool(tmp_path: Path) -> None:
@@ -138,15 +107,13 @@ def test_a_pair_is_counted_in_the_pool(tmp_path: Path) -> None:
     passages += [Passage(f"q{n}", "", "An amber willow.") for n in range(2)]
     candidates = asked(built_index(plan_of(passages), tmp_path), "amber willow")
 
-    assert [0.0, 0.5, 0.5] == candidates.features(np.array([0, 58, 59]))[:, BASE_FEATURES.index(base.pair)].tolist()
+    assert [0.0, 0.5, 0.5] == base(candidates, 0, 58, 59)["pair"]
 
 
 def test_the_best_chunk_has_full_bm25_and_walk(index: Index) -> None:
-    values = dict(
-        zip([f.__name__ for f in BASE_FEATURES], asked(index, BORN).features(np.array([ED_WOOD]))[0], strict=True)
-    )
+    values = base(asked(index, BORN), ED_WOOD)
 
-    assert (1.0, 1.0) == pytest.approx((values["bm25"], values["walk"]), abs=1e-6)
+    assert [1.0, 1.0] == pytest.approx([*values["bm25"], *values["walk"]], abs=1e-6)
 
 
 STARRING = "Who directed the 1994 film starring Johnny Depp?"  # johnny and depp are linked, the rest is open
@@ -155,9 +122,11 @@ EVERY = OPEN + 2 * THREE
 KNOWN = (TWO + 2 * ONE) / OPEN  # directed, 1994 and film of the open words
 
 
-def edge_facts(candidates: Candidates, kind: int, anchor: int, target: int) -> EdgeFacts:
+def edge(candidates: Candidates, kind: int, anchor: int, target: int) -> dict[str, float]:
+    """The features of the only edge."""
     found = edges_from(np.array([anchor]), candidates.corpus.mentions, candidates.in_pool)
-    return facts_of(candidates, found.where((found.kind == kind) & (found.target == target)))
+    (values,) = edge_features(candidates, found.where((found.kind == kind) & (found.target == target)))
+    return dict(zip(EDGE_FEATURES, values.tolist(), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -169,55 +138,51 @@ def edge_facts(candidates: Candidates, kind: int, anchor: int, target: int) -> E
             ED_WOOD,
             BURTON,
             {
-                edge.window: KNOWN,  # "is a 1994 film directed by" are the six words before
-                edge.sentence: KNOWN,
-                edge.early: 1.0,  # the first of two mentions
-                edge.focus: 1 / math.sqrt(2),
-                edge.gain: 0.0,  # "He directed Beetlejuice": directed is known already
-                edge.together: (TWO + 2 * ONE + 2 * THREE) / EVERY,  # all but starring
-                edge.rarity: (math.log(13 / 4) + 1) / (math.log(13) + 1),  # 4 chunks mention Tim Burton
-                edge.asked: 0.0,
-                edge.narrow: 1.0,  # one chunk has the title
-                edge.trust: 1.0,
-                edge.far_window: 0.0,
-                edge.far_sentence: 0.0,
-                edge.in_title: 0.0,
+                "window": KNOWN,  # "is a 1994 film directed by" are the six words before
+                "sentence": KNOWN,
+                "early": 1.0,  # the first of two mentions
+                "focus": 1 / math.sqrt(2),
+                "gain": 0.0,  # "He directed Beetlejuice": directed is known already
+                "together": (TWO + 2 * ONE + 2 * THREE) / EVERY,  # all but starring
+                "rarity": (math.log(13 / 4) + 1) / (math.log(13) + 1),  # 4 chunks mention Tim Burton
+                "asked": 0.0,
+                "narrow": 1.0,  # one chunk has the title
+                "trust": 1.0,
+                "far_window": 0.0,
+                "far_sentence": 0.0,
+                "in_title": 0.0,
             },
         ),
         # "It stars Johnny Depp as Ed Wood.": no open word around it, but the question names him.
-        (FORWARD, ED_WOOD, DEPP, {edge.window: 0.0, edge.early: 1 / 2, edge.asked: 1.0, edge.sentence: 0.0}),
+        (FORWARD, ED_WOOD, DEPP, {"window": 0.0, "early": 1 / 2, "asked": 1.0, "sentence": 0.0}),
         # Johnny Depp is mentioned by Ed Wood and by the untitled passage: a fan of 2. Ed Wood adds what Depp lacks.
         (
             REVERSE,
             DEPP,
             ED_WOOD,
-            {edge.narrow: 1 / math.sqrt(2), edge.gain: KNOWN, edge.early: 1 / 2, edge.target_bm25: 1.0},
+            {"narrow": 1 / math.sqrt(2), "gain": KNOWN, "early": 1 / 2, "target_bm25": 1.0},
         ),
         # Both name Johnny Depp; the open words stand around neither mention.
-        (SHARED, ED_WOOD, UNTITLED, {edge.narrow: 1 / math.sqrt(2), edge.far_window: 0.0, edge.asked: 1.0}),
+        (SHARED, ED_WOOD, UNTITLED, {"narrow": 1 / math.sqrt(2), "far_window": 0.0, "asked": 1.0}),
         # From the other side the target's own mention has them in its sentence's twin, "It stars …": none either.
-        (SHARED, UNTITLED, ED_WOOD, {edge.far_sentence: 0.0, edge.early: 1.0, edge.focus: 1 / math.sqrt(2)}),
+        (SHARED, UNTITLED, ED_WOOD, {"far_sentence": 0.0, "early": 1.0, "focus": 1 / math.sqrt(2)}),
     ],
     ids=["forward", "forward to a named one", "reverse", "shared", "shared back"],
 )
-def test_edge_features_by_hand(
-    index: Index, kind: int, anchor: int, target: int, expected: dict[Callable[[EdgeFacts], Any], float]
-) -> None:
-    facts = edge_facts(asked(index, STARRING), kind, anchor, target)
+def test_edge_features_by_hand(index: Index, kind: int, anchor: int, target: int, expected: dict[str, float]) -> None:
+    found = edge(asked(index, STARRING), kind, anchor, target)
 
-    assert 1 == len(facts.edges)
-    found = {feature.__name__: float(feature(facts)[0]) for feature in expected}
-    assert {feature.__name__: value for feature, value in expected.items()} == pytest.approx(found, abs=1e-6)
+    assert expected == pytest.approx({name: found[name] for name in expected}, abs=1e-6)
 
 
 def test_a_target_s_mention_has_surroundings_of_its_own(index: Index) -> None:
     """Ed Wood and Michael Keaton share Tim Burton: "He played Batman for Tim Burton." has both open words."""
-    facts = edge_facts(asked(index, "Who played Batman?"), SHARED, ED_WOOD, 6)
+    facts = edge(asked(index, "Who played Batman?"), SHARED, ED_WOOD, 6)
 
     batman_and_played = 1.0  # both words are open and nothing else is asked
-    assert [batman_and_played] == pytest.approx(edge.far_window(facts).tolist(), abs=1e-5)
-    assert [batman_and_played] == pytest.approx(edge.far_sentence(facts).tolist(), abs=1e-5)
-    assert [0.0] == edge.window(facts).tolist()
+    assert batman_and_played == pytest.approx(facts["far_window"], abs=1e-5)
+    assert batman_and_played == pytest.approx(facts["far_sentence"], abs=1e-5)
+    assert 0.0 == facts["window"]
 
 
 def test_a_mention_in_a_title_shows(tmp_path: Path) -> None:
@@ -227,8 +192,8 @@ def test_a_mention_in_a_title_shows(tmp_path: Path) -> None:
     )
     candidates = asked(index, "Which bridges?")
 
-    assert [1.0] == edge.in_title(edge_facts(candidates, REVERSE, 0, 1)).tolist()
-    assert [1.0] == edge.in_title(edge_facts(candidates, FORWARD, 1, 0)).tolist()
+    assert 1.0 == edge(candidates, REVERSE, 0, 1)["in_title"]
+    assert 1.0 == edge(candidates, FORWARD, 1, 0)["in_title"]
 
 
 def test_residual_and_likeness_by_hand(tmp_path: Path) -> None:
@@ -238,19 +203,19 @@ def test_residual_and_likeness_by_hand(tmp_path: Path) -> None:
     """
     tables = graph_tables({"a": "text a", "b": "text b"}, entities=["e:x"], mentions=[("e:x", "a"), ("e:x", "b")])
     candidates = asked(hand_index(tables, tmp_path, {"a": 0.6, "b": 0.5}), "anything")
-    facts = edge_facts(candidates, SHARED, 0, 1)
+    facts = edge(candidates, SHARED, 0, 1)
 
-    assert [0.8 * 0.5] == pytest.approx(edge.residual(facts).tolist(), abs=1e-6)
-    assert [0.6 * 0.5] == pytest.approx(edge.alike(facts).tolist(), abs=1e-6)
-    assert [0.0] == edge.window(facts).tolist()  # "e:x" is spelled out in neither text
+    assert 0.8 * 0.5 == pytest.approx(facts["residual"], abs=1e-6)
+    assert 0.6 * 0.5 == pytest.approx(facts["alike"], abs=1e-6)
+    assert 0.0 == facts["window"]  # "e:x" is spelled out in neither text
 
 
 def test_a_question_that_a_passage_repeats_leaves_nothing(index: Index) -> None:
     """Vectors stand on a grid: what rounding leaves of the question is no direction."""
     told = index.chunks[ED_WOOD].content
-    facts = edge_facts(asked(index, told), FORWARD, ED_WOOD, BURTON)
+    facts = edge(asked(index, told), FORWARD, ED_WOOD, BURTON)
 
-    assert [0.0] == edge.residual(facts).tolist()
+    assert 0.0 == facts["residual"]
 
 
 def test_of_a_title_of_very_many_chunks_only_those_in_the_pool_are_led_to(tmp_path: Path) -> None:
@@ -258,7 +223,7 @@ def test_of_a_title_of_very_many_chunks_only_those_in_the_pool_are_led_to(tmp_pa
     minutes = [Passage(f"m{number:04}", "Harbour Board", f"Sitting {number}.") for number in range(TITLE_FAN + 100)]
     passages = [*minutes, Passage("a", "Ada Krell", "She sat on the Harbour Board.")]
     candidates = asked(built_index(plan_of(passages), tmp_path), "Who spoke on the Harbour Board in sitting 17?")
-    pool = candidates.pool.chunks
+    pool = candidates.pool
     found = edges_from(np.array([0, 1]), candidates.corpus.mentions, candidates.in_pool)
 
     titled = [kind in (FORWARD, SAME_TITLE) for kind in found.kind.tolist()]
@@ -293,23 +258,20 @@ def test_edges_of_every_kind(tmp_path: Path) -> None:
 def test_every_feature_is_tried_by_hand() -> None:
     text = Path(__file__).read_text(encoding="utf-8")
 
-    assert [] == [f.__name__ for f in BASE_FEATURES if f"base.{f.__name__}" not in text]
-    assert [] == [f.__name__ for f in EDGE_FEATURES if f"edge.{f.__name__}" not in text and f is not edge.target_dense]
+    assert [] == [name for name in (*BASE_FEATURES, *EDGE_FEATURES) if f'"{name}"' not in text]
 
 
 def test_an_edge_knows_its_target_s_own_scores(index: Index) -> None:
     candidates = asked(index, STARRING)
-    facts = edge_facts(candidates, FORWARD, ED_WOOD, DEPP)
-    own = dict(zip([f.__name__ for f in BASE_FEATURES], candidates.features(np.array([DEPP]))[0], strict=True))
+    facts, own = edge(candidates, FORWARD, ED_WOOD, DEPP), base(candidates, DEPP)
 
-    assert [own["dense"]] == edge.target_dense(facts).tolist()
-    assert [own["bm25"]] == edge.target_bm25(facts).tolist()
+    assert [facts["target_dense"]] == own["dense"]
+    assert [facts["target_bm25"]] == own["bm25"]
 
 
 def test_no_edges_have_no_features(index: Index) -> None:
     candidates = asked(index, BORN)
     nothing = edges_from(np.zeros(0, np.int64), candidates.corpus.mentions, candidates.in_pool)
 
-    assert isinstance(nothing, Edges)
-    assert [(0,)] * len(EDGE_FEATURES) == [feature(facts_of(candidates, nothing)).shape for feature in EDGE_FEATURES]
+    assert (0, len(EDGE_FEATURES)) == edge_features(candidates, nothing).shape
     assert 5 == len(KINDS)

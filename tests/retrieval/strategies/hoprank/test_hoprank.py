@@ -15,11 +15,11 @@ from tests.support.graphs import ASKED, WORLD, PlainGraph, built_index, corpora,
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.index.cache import IndexCache
 from hopbench.retrieval.strategies.hoprank import HopRank
-from hopbench.retrieval.strategies.hoprank.corpus import NOWHERE, CorpusIndex, RandomWalk, Texts, corpus_index
+from hopbench.retrieval.strategies.hoprank.candidates import BASE_FEATURES
+from hopbench.retrieval.strategies.hoprank.corpus import NOWHERE, CorpusIndex, corpus_index
 from hopbench.retrieval.strategies.hoprank.edges import FORWARD, SHARED
 from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, PATH_FEATURES, best_anchors, path_features
-from hopbench.retrieval.strategies.hoprank.scoring import feature_names
-from hopbench.retrieval.strategies.hoprank.words import Words
+from hopbench.retrieval.strategies.hoprank.words import Words, read_words
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.support.arrays import compact
 from hopbench.retrieval.traversal.adjacency import adjacency
@@ -41,7 +41,8 @@ def ranked(index: Index, *texts: str, label: str = "hoprank") -> list[Ranking]:
 
 
 def test_words_count_chunks_and_know_sentences() -> None:
-    words = Words.read([Chunk("a", "a", 0, "Ed Wood", "Ed sang. He won."), Chunk("b", "b", 0, "", "Sang it?")])
+    chunks = [Chunk("a", "a", 0, "Ed Wood", "Ed sang. He won."), Chunk("b", "b", 0, "", "Sang it?")]
+    words = Words.of_arrays(read_words(chunks))
 
     assert ["ed", "wood", "sang", "he", "won", "it"] == list(words.vocabulary)
     assert [0, 1, 0, 2, 3, 4, 2, 5] == words.numbers.tolist()
@@ -49,24 +50,22 @@ def test_words_count_chunks_and_know_sentences() -> None:
     assert [0, 3, 5] == words.chunk_start.tolist()
     assert [1, 1, 2, 1, 1, 1] == words.frequency.tolist()
     assert math.log1p((2 - 2 + 0.5) / (2 + 0.5)) == pytest.approx(words.idf[2])
-    assert [0, 1, 2, 4] == words.sentence_of(np.array([1, 3, 5, 7])).tolist()
 
 
 def test_what_is_read_of_the_texts_comes_back_from_files(index: Index, tmp_path: Path) -> None:
-    texts, entities = seen_of(index).texts, len(seen_of(index).graph.entities)
-    arrays = IndexCache(tmp_path).arrays("hoprank", "x", texts.arrays)
-    found = Texts.of_arrays(IndexCache(tmp_path).arrays("hoprank", "x", dict), entities)  # `dict` would write none
+    seen = seen_of(index)
+    written = read_words(index.chunks) | vars(seen.mentions)
+    IndexCache(tmp_path).arrays("hoprank", "x", lambda: written)
+    arrays = IndexCache(tmp_path).arrays("hoprank", "x", dict)  # `dict` would write none
 
-    assert list(texts.words.vocabulary.items()) == list(found.words.vocabulary.items())
+    assert list(seen.words.vocabulary.items()) == list(Words.of_arrays(arrays).vocabulary.items())
     assert {"vocabulary", "own_weight", "sentence_lengths"} < {*arrays}
-    for name, values in texts.arrays().items():
-        again = found.arrays()[name]
-        assert (values.dtype, values.tolist()) == (again.dtype, again.tolist()), name
+    for name, values in written.items():
+        assert (values.dtype, values.tolist()) == (arrays[name].dtype, arrays[name].tolist()), name
 
 
 def test_texts_without_words_come_back_from_files(tmp_path: Path) -> None:
-    words = Words.read([Chunk("a", "a", 0, "", "")])
-    arrays = IndexCache(tmp_path).arrays("hoprank", "x", words.arrays)
+    arrays = IndexCache(tmp_path).arrays("hoprank", "x", lambda: read_words([Chunk("a", "a", 0, "", "")]))
     assert Words.of_arrays(arrays).vocabulary == {}
 
 
@@ -110,7 +109,7 @@ def test_a_walk_that_drops_nothing_is_the_power_iteration(
     nodes = len(whole.entities) + len(graph.chunks)
     seeds = np.random.default_rng(seed).dirichlet(np.ones(nodes))
 
-    met, held, _ = RandomWalk.over(whole, index).mass(np.arange(nodes), seeds, restart=0.3, steps=5, least=0.0)
+    met, held, _ = seen_of(index).walk_mass(np.arange(nodes), seeds, restart=0.3, steps=5, least=0.0)
 
     expected = power_iteration(transitions(whole, 1.0, 0.0, 0.0), seeds[:, None], 0.3, 5)[:, 0]
     assert expected[len(whole.entities) :].tolist() == pytest.approx(held.tolist(), abs=1e-12)
@@ -118,11 +117,11 @@ def test_a_walk_that_drops_nothing_is_the_power_iteration(
 
 
 def test_a_walk_touches_at_most_one_edge_per_least_mass(index: Index) -> None:
-    walk = RandomWalk.over(adjacency(Batch(index, []), Counters()), index)
-    seeds = np.array([walk.entities])
+    seen = seen_of(index)
+    seeds = np.array([len(seen.graph.entities)])
 
     for least in (1e-3, 0.05, 0.3):
-        assert walk.mass(seeds, np.ones(1), steps=8, least=least)[2] <= 8 / least
+        assert seen.walk_mass(seeds, np.ones(1), steps=8, least=least)[2] <= 8 / least
 
 
 def test_the_top_four_do_not_compete() -> None:
@@ -177,7 +176,7 @@ def test_two_runs_say_the_same_and_count_the_same(index: Index) -> None:
 
     assert list(map(repr, first)) == list(map(repr, second))
     assert spent[0] == spent[1]
-    pools = [len(one.pool.chunks) for one in HopRank().candidates(Batch(index, ASKED), Counters())]
+    pools = [len(one.pool) for one in HopRank().candidates(Batch(index, ASKED), Counters())]
     assert sum(pools) == spent[0].observed["chunks in the pool"]
 
 
@@ -190,7 +189,7 @@ def test_duplicate_passages_say_the_same(tmp_path: Path) -> None:
     """Only what the graph adds may differ: an anchor leads to its twin, not to itself."""
     twice = [*WORLD, *(Passage(f"twin-{one.id}", one.title, one.text) for one in WORLD)]
     index = built_index(plan_of(twice), tmp_path)
-    by_words = [name != "walk" for name in feature_names()["base"]]
+    by_words = [name != "walk" for name in BASE_FEATURES]
 
     for candidates in HopRank().candidates(Batch(index, ASKED), Counters()):
         first, second = candidates.features(np.arange(12)), candidates.features(np.arange(12, 24))

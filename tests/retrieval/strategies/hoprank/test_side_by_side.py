@@ -10,10 +10,9 @@ from tests.support.graphs import ASKED, WORLD, built_index, corpora, plan_of
 
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank, strategy
-from hopbench.retrieval.strategies.hoprank.corpus import RandomWalk, _sums
+from hopbench.retrieval.strategies.hoprank.corpus import corpus_index, sums_by_key
 from hopbench.retrieval.strategies.hoprank.questions import UNKNOWN, Questions, ReadQuestion, parts_of
 from hopbench.retrieval.strategies.registry import make
-from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.types import Counters, Passage, Question, Ranking, Triple
 
 
@@ -61,7 +60,7 @@ def test_side_by_side_and_alone_questions_are_ranked_alike(
 def test_long_questions_are_ranked_by_themselves(index: Index) -> None:
     long = [False, True, False, False, True, True, False]
 
-    assert [[0], [1], [2, 3], [4], [5], [6]] == list(strategy._parts(long))
+    assert [[0], [1], [2, 3], [4], [5], [6]] == list(strategy.batches_of(long))
     texts = ["who", *(one.text for one in ASKED), "Who directed Ed Wood? " * 60, ASKED[0].text]
     assert [len(text) > strategy.MAX_BATCHED_LENGTH for text in texts].count(True) == 1
     for text, found in zip(texts, ranked(index, *texts), strict=True):
@@ -71,18 +70,19 @@ def test_long_questions_are_ranked_by_themselves(index: Index) -> None:
 def test_sums_by_key_are_added_in_their_order() -> None:
     keys, values = np.array([7, 2, 7, 2, 7]), np.array([1e16, 0.5, 1.0, 0.25, -1e16])
 
-    found, sums = _sums(keys, values)
+    found, sums = sums_by_key(keys, values)
 
     assert ([2, 7], [0.75, 0.0]) == (found.tolist(), sums.tolist())  # 1e16 + 1 is 1e16
 
 
 def test_walks_side_by_side_are_those_alone(index: Index) -> None:
-    walk = RandomWalk.over(adjacency(Batch(index, []), Counters()), index)
-    starts = [np.array([walk.entities]), np.array([0, walk.entities + 3])]
-    alone = [walk.mass(seeds, np.full(len(seeds), 0.5)) for seeds in starts]
+    corpus, _ = corpus_index(Batch(index, []), Counters())
+    entities = len(corpus.graph.entities)
+    starts = [np.array([entities]), np.array([0, entities + 3])]
+    alone = [corpus.walk_mass(seeds, np.full(len(seeds), 0.5)) for seeds in starts]
 
-    keys = np.concatenate([seeds + number * walk.nodes for number, seeds in enumerate(starts)])
-    chunks, held, touched = walk.mass(keys, np.full(len(keys), 0.5))
+    keys = np.concatenate([seeds + number * corpus.nodes for number, seeds in enumerate(starts)])
+    chunks, held, touched = corpus.walk_mass(keys, np.full(len(keys), 0.5))
 
     assert [one + number * len(WORLD) for number, (met, _, _) in enumerate(alone) for one in met] == chunks.tolist()
     assert [share for _, shares, _ in alone for share in shares] == held.tolist()
@@ -138,7 +138,7 @@ def test_edges_are_touched_as_often_side_by_side(index: Index) -> None:
 
 @given(count=st.integers(0, 1000))
 def test_questions_are_ranked_in_parts(count: int) -> None:
-    parts = list(strategy._parts([False] * count))
+    parts = list(strategy.batches_of([False] * count))
 
     assert list(range(count)) == [number for part in parts for number in part]
     assert all(len(part) == strategy.QUESTION_BATCH for part in parts[:-1])

@@ -20,22 +20,19 @@ from tests.support.places import ROOT
 
 from hopbench.eval.training.boosting import tree_of
 from hopbench.retrieval.index import Batch, Index
-from hopbench.retrieval.strategies.hoprank.list_facts import Reading
-from hopbench.retrieval.strategies.hoprank.pair_features import tree_features, tree_names
 from hopbench.retrieval.strategies.hoprank.paths import Ranked
-from hopbench.retrieval.strategies.hoprank.scoring import (
+from hopbench.retrieval.strategies.hoprank.strategy import MEAN, UNREAD, Scores
+from hopbench.retrieval.strategies.hoprank.tree_features import TREE_FEATURES
+from hopbench.retrieval.strategies.hoprank.trees import Tree, Trees
+from hopbench.retrieval.strategies.hoprank.weights import (
     READ_AGAIN,
-    Judged,
+    Rescored,
     from_json,
-    in_their_order,
-    judged_scores,
-    list_facts,
     passes,
+    rescored,
     shipped,
     to_json,
 )
-from hopbench.retrieval.strategies.hoprank.strategy import MEAN, UNREAD, Scores
-from hopbench.retrieval.strategies.hoprank.trees import Tree, Trees
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Counters
@@ -152,7 +149,7 @@ def test_values_and_contributions_are_those_of_lightgbm(grown: list[dict[str, An
 )
 @pytest.mark.parametrize("which", ["trees", "second_trees"])
 def test_a_spoilt_tree_is_refused(spoil: dict[str, object], message: str, which: str) -> None:
-    by_hand = Trees(tree_names(), (BY_HAND,))
+    by_hand = Trees(TREE_FEATURES, (BY_HAND,))
     content = json.loads(to_json(replace(shipped(), trees=by_hand, second_trees=by_hand)))
     content[which][0].update(spoil)
 
@@ -166,7 +163,7 @@ def test_a_chain_of_too_many_leaves_is_refused() -> None:
         [0] * size, [float(n) for n in range(size)], [~n for n in range(size)], [*range(1, size), ~size],
         [0.0] * (size + 1), [1] * (size + 1),
     )  # fmt: skip
-    content = to_json(replace(shipped(), trees=Trees(tree_names(), (chain,))))
+    content = to_json(replace(shipped(), trees=Trees(TREE_FEATURES, (chain,))))
 
     with pytest.raises(InputError, match="more than 16 leaves"):
         from_json(content, "long")
@@ -199,7 +196,7 @@ def test_trees_order_what_the_linear_score_found(index: Index) -> None:
 
 def test_weights_without_trees_rank_by_the_linear_score(index: Index, tmp_path: Path) -> None:
     file = tmp_path / "weights.json"
-    none = Trees(tree_names(), ())
+    none = Trees(TREE_FEATURES, ())
     file.write_text(to_json(replace(shipped(), trees=none, second_trees=none)), encoding="utf-8")
     labels = f"hoprank[weights={file}]", "hoprank[model=linear]"
     scores: Callable[[str], list[list[tuple[str, float]]]] = lambda label: [  # noqa: E731
@@ -212,62 +209,51 @@ def test_weights_without_trees_rank_by_the_linear_score(index: Index, tmp_path: 
 
 def test_what_trees_do_not_read_stays_below_what_they_do() -> None:
     """Linear scores 3, 2, 1 and .5; trees take 5 off the first two: the others go below −3."""
-    names = tree_names()
+    names = TREE_FEATURES
     takes = Trees(names, (Tree([0], [0.5], [~0], [~1], [-5.0, 7.0], [3, 1]),))
     last = Ranked(np.arange(4), np.array([[3.0], [2.0], [1.0], [0.5]]), np.ones(1))
-    scores = Scores.of(last, [Judged(np.array([0, 1]), np.zeros((2, len(names))), takes)])
-    shares = scores.shares(np.arange(4))
+    scores = Scores.of(last, [Rescored(np.array([0, 1]), np.zeros((2, len(names))), takes)])
+    shares = np.array([scores.contributions(place) for place in range(4)])
 
     assert [0, 1, 2, 3] == scores.chunks.tolist()
     assert [-2.0, -3.0, -3.000001, -3.500001] == pytest.approx(scores.values.tolist())
     assert scores.values.tolist() == pytest.approx(shares.sum(axis=1).tolist(), abs=1e-9)
     assert [0.0, 0.0, -4.000001, -4.000001] == pytest.approx(shares[:, scores.names[UNREAD]].tolist())
-    assert shares[2:].tolist() == scores.shares(np.array([2, 3])).tolist()  # a block of unread ones alone
-    raised = Scores.of(last, [Judged(np.array([0, 1]), np.ones((2, len(names))), takes)])
+    raised = Scores.of(last, [Rescored(np.array([0, 1]), np.ones((2, len(names))), takes)])
     assert [10.0, 9.0, 1.0, 0.5] == raised.values.tolist()  # below already
 
 
 def test_second_trees_add_to_the_best_of_the_first() -> None:
     """Linear scores 3, 2, 1 and .5; first trees take 5 off chunks 0 and 1, second ones add 7 to chunk 1 alone."""
-    names = tree_names()
+    names = TREE_FEATURES
     takes = Trees(names, (Tree([0], [0.5], [~0], [~1], [-5.0, 7.0], [3, 1]),))
     last = Ranked(np.arange(4), np.array([[3.0], [2.0], [1.0], [0.5]]), np.ones(1))
-    first = Judged(np.array([0, 1]), np.zeros((2, len(names))), takes)
-    scores = Scores.of(last, [first, Judged(np.array([1]), np.ones((1, len(names))), takes)])
-    shares = scores.shares(np.array([3, 1, 0]))
+    first = Rescored(np.array([0, 1]), np.zeros((2, len(names))), takes)
+    scores = Scores.of(last, [first, Rescored(np.array([1]), np.ones((1, len(names))), takes)])
+    shares = np.array([scores.contributions(place) for place in range(4)])
 
-    assert [-2.0, 4.0, -2.000001, -2.500001] == pytest.approx(scores.values.tolist())
-    assert scores.values[[3, 1, 0]].tolist() == pytest.approx(shares.sum(axis=1).tolist(), abs=1e-9)
-    assert [0.0, 2 * takes.mean, takes.mean] == shares[:, scores.names[MEAN]].tolist()
-    again = Scores.of(last, [first, Judged(np.array([1]), np.zeros((1, len(names))), takes)])
+    assert [1, 0, 2, 3] == scores.chunks.tolist()
+    assert [4.0, -2.0, -2.000001, -2.500001] == pytest.approx(scores.values.tolist())
+    assert scores.values.tolist() == pytest.approx(shares.sum(axis=1).tolist(), abs=1e-9)
+    assert [2 * takes.mean, takes.mean, 0.0, 0.0] == shares[:, scores.names[MEAN]].tolist()
+    again = Scores.of(last, [first, Rescored(np.array([1]), np.zeros((1, len(names))), takes)])
     assert [-2.0, -8.0, -8.000001, -8.500001] == pytest.approx(again.values.tolist())  # the unread stay below
 
 
-def test_the_list_in_the_order_of_trees_is_what_reading_it_anew_gives(index: Index) -> None:
-    """Nothing that is taken over from the first list may depend on its order, or on how many were read."""
+def test_second_trees_read_the_best_of_the_first(index: Index) -> None:
     for candidates in make("hoprank").candidates(Batch(index, ASKED), Counters()):
         passed = list(passes(candidates, shipped(), 8))
-        (facts,) = list_facts(candidates, [passed])
-        (features,) = tree_features(facts)
-        value = shipped().trees.value(features)
+        first, second = rescored(candidates, [passed], shipped())[0]
 
-        found = in_their_order(facts, value[None])
-
-        last, paths = passed[-1]
-        scores, _ = judged_scores(last.scores, last.chunks.searchsorted(facts.chunks[0, : facts.read]), value)
-        (anew,) = list_facts(candidates, [[*passed[:-1], (Ranked(last.chunks, scores[:, None], np.ones(1)), paths)]])
-        assert anew.chunks.tolist() == found.chunks.tolist()
-        read, edge = anew.chunks[:, : found.read], anew.edge[:, : found.read, : found.read]
-        own = candidates.corpus, candidates.questions, candidates.word_vectors
-        reading = Reading.of(*own, read, anew.of, edge)
-        few = replace(anew, reading=reading, places=np.arange(found.read)[None], known={})
-        assert tree_features(few).tolist() == tree_features(found).tolist()
-        assert min(READ_AGAIN, facts.chunks.shape[1]) == found.read
+        by_first = Scores.of(passed[-1][0], [first])
+        assert by_first.chunks[:READ_AGAIN].tolist() == second.chunks.tolist()
+        rank = second.features[:, TREE_FEATURES.index("rank")]
+        assert list(range(len(second.chunks))) == rank.tolist()
 
 
 def test_second_trees_change_the_order(index: Index, tmp_path: Path) -> None:
     file = tmp_path / "weights.json"
-    names = tree_names()
+    names = TREE_FEATURES
     none = Trees(names, ())
     column = names.index("rank")
     last_first = Trees(names, (Tree([column], [1.5], [~0], [~1], [-50.0, 0.0], [3, 1]),))

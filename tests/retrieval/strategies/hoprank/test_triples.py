@@ -22,9 +22,9 @@ from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.corpus import NOWHERE
-from hopbench.retrieval.strategies.hoprank.edges import TRIPLE, TRIPLE_FEATURES, Edges, triple_edges, triple_features
+from hopbench.retrieval.strategies.hoprank.edges import TRIPLE, TRIPLE_FEATURES, Edges, edge_features, triple_edges
 from hopbench.retrieval.strategies.hoprank.paths import OVER_TRIPLES, EdgeTable, path_features
-from hopbench.retrieval.strategies.hoprank.scoring import EdgeModel, shipped, to_json
+from hopbench.retrieval.strategies.hoprank.weights import shipped, to_json
 from hopbench.retrieval.strategies.hoprank.words import Relations
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.text import Tagger
@@ -116,15 +116,15 @@ def test_features_of_triples_by_hand(tmp_path: Path) -> None:
     """
     candidates = asked(index_of(tmp_path), "Did Ada Krell marry songs?")
     found = edges_of(candidates, A)
-    values = triple_features(candidates, told(candidates), found)
-    to_bo = dict(zip([f.__name__ for f in TRIPLE_FEATURES], values[found.target.tolist().index(B)], strict=True))
+    values = edge_features(candidates, found)[:, -len(TRIPLE_FEATURES) :]
+    to_bo = dict(zip(TRIPLE_FEATURES, values[found.target.tolist().index(B)], strict=True))
 
     songs, marry = np.log(1 + 3.5 / 1.5), np.log(4)
     assert songs / (songs + marry) == pytest.approx(to_bo["said"], abs=1e-5)
     assert (0.5, 1.0, 1.0, 1.0) == tuple(to_bo[name] for name in ("strength", "from_asked", "from_title", "to_title"))
     to_lake = values[found.target.tolist().index(D)]
     assert 0.0 == to_lake[-1]
-    assert {"said", "strength", "from_asked", "from_title", "to_title"} == {f.__name__ for f in TRIPLE_FEATURES}
+    assert {"said", "strength", "from_asked", "from_title", "to_title"} == set(TRIPLE_FEATURES)
 
 
 def test_paths_over_triples_stand_aside() -> None:
@@ -143,7 +143,7 @@ def test_the_path_goes_from_the_near_end_to_the_far_one(tmp_path: Path) -> None:
     learned = shipped()
     certain = replace(
         learned,
-        edges=(*(EdgeModel(np.zeros(17), NEVER) for _ in range(4)), EdgeModel(np.zeros(22), 5.0)),
+        edges=(*(np.append(np.zeros(17), NEVER) for _ in range(4)), np.append(np.zeros(22), 5.0)),
         passes=tuple(np.append(one[:-2], [9.0, 1.0]) for one in learned.passes[:1]),
     )
     file = tmp_path / "weights.json"
@@ -165,7 +165,7 @@ def test_without_triples_the_kind_is_absent(tmp_path_factory: pytest.TempPathFac
     """Whatever the weights of triples are; and a graph with triples is ranked without them when told to."""
     index = built_index(plan_of(passages), tmp_path_factory.mktemp("rules"))
     candidates = asked(index, "Where was Ada Krell born?")
-    edges, features = EdgeTable(candidates).leaving(candidates.pool.chunks)
+    edges, features = EdgeTable(candidates).leaving(candidates.pool)
 
     assert candidates.corpus.relations is None
     assert (TRIPLE not in edges.kind, 17) == (True, features.shape[1])
@@ -211,15 +211,15 @@ def test_examples_with_triples_teach_only_what_triples_are_worth(tmp_path: Path)
     plain, more = taught(tmp_path / "rules", []), taught(tmp_path / "both", WORLD_TOLD)
     alone, both = Trainer().fit(plain), Trainer().fit([*plain, *more])
 
-    assert (alone.first.tolist(), [m.bias for m in alone.edges[:4]]) == (
+    assert (alone.first.tolist(), [m[-1] for m in alone.edges[:4]]) == (
         both.first.tolist(),
-        [m.bias for m in both.edges[:4]],
+        [m[-1] for m in both.edges[:4]],
     )
     for one, other in zip(alone.passes, both.passes, strict=True):
         assert one[:-2].tolist() == other[:-2].tolist()
         assert [0.0, 0.0] == one[-2:].tolist()
         assert other[-2:].any()
-    assert (NEVER, True) == (alone.edges[TRIPLE].bias, both.edges[TRIPLE].bias > NEVER)
+    assert (NEVER, True) == (alone.edges[TRIPLE][-1], both.edges[TRIPLE][-1] > NEVER)
     without = Trainer(without=frozenset({"triple", "edge"})).fit([*plain, *more])
-    assert not any(model.weights.any() for model in without.edges)
+    assert not any(model[:-1].any() for model in without.edges)
     assert [0.0, 0.0] == without.passes[-1][-2:].tolist()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hopbench.retrieval.strategies.hoprank import HopRank
-from hopbench.retrieval.strategies.hoprank.scoring import feature_names, from_json, load, shipped, to_json
+from hopbench.retrieval.strategies.hoprank.weights import FEATURES, from_json, load, shipped, to_json
 from hopbench.retrieval.support.errors import InputError
 
 
@@ -18,7 +18,7 @@ from hopbench.retrieval.support.errors import InputError
     [
         (lambda content: content["features"]["base"].reverse(), "other base features"),
         (lambda content: content.update(schema="hopbench.hoprank/0"), "this version reads 'hopbench.hoprank/4'"),
-        (lambda content: content["first"].pop(), r"holds \[11, 17"),
+        (lambda content: content["first"].pop(), r"holds \[11, 18"),
         (lambda content: content.update(passes=[]), "no pass"),
         (lambda content: content.update(first=[[one] for one in content["first"]]), "lists in lists"),
         (lambda content: content["edges"][0].update(bias="x"), "no weights file"),
@@ -78,6 +78,6 @@ def test_the_shipped_weights_fit_this_version_and_say_where_they_come_from() -> 
     provenance = shipped().provenance
 
     sets = {"2wiki-train500", "2wiki-train618", "hotpotqa-train200", "hotpotqa-train1046"}
-    assert {"base", "edge", "triple", "path", "kinds", "trees"} == set(feature_names())
+    assert {"base", "edge", "triple", "path", "kinds", "trees"} == set(FEATURES)
     assert {*sets, "musique-train100", "musique-train940"} == set(provenance["learned_from"])
     assert {"tune"} == {one["role"] for one in provenance["learned_from"].values()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +10,15 @@ from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
-from hopbench.retrieval.strategies.hoprank import pair_features as features
-from hopbench.retrieval.strategies.hoprank.links import MAX_RARE_FREQUENCY, PARTNERS, SentenceLinks
-from hopbench.retrieval.strategies.hoprank.list_facts import ListFacts
-from hopbench.retrieval.strategies.hoprank.scoring import READ, list_facts, passes, shipped
+from hopbench.retrieval.strategies.hoprank.links import MAX_RARE_FREQUENCY, PARTNERS, ListFacts
+from hopbench.retrieval.strategies.hoprank.tree_features import CHAINS, READ, WORD_LINKS, list_facts
+from hopbench.retrieval.strategies.hoprank.weights import passes, shipped
 from hopbench.retrieval.types import Counters, Passage, Question
 
 
 def listed_of(index: Index, asked: list[Question]) -> list[ListFacts]:
     found = HopRank().candidates(Batch(index, asked), Counters())
-    return [list_facts(candidates, [list(passes(candidates, shipped(), 8))])[0].one(0) for candidates in found]
+    return [one for each in found for one in list_facts(each, [list(passes(each, shipped(), 8))])]
 
 
 @pytest.fixture(scope="module")
@@ -32,20 +30,20 @@ class Read:
     """The listed chunks as sets of content words, sentence by sentence."""
 
     def __init__(self, facts: ListFacts) -> None:
-        words = facts.reading.corpus.words
+        words = facts.candidates.corpus.words
         spelled = list(words.vocabulary)
         self.idf = dict(zip(spelled, words.idf.tolist(), strict=True))
         self.frequency = dict(zip(spelled, words.frequency.tolist(), strict=True))
-        self.question = set(facts.reading.questions[0].words)
+        self.question = set(facts.candidates.questions[0].words)
         self.sentences = []
-        for chunk in facts.chunks[:READ].tolist():
+        for chunk in facts.chunks[0, :READ].tolist():
             own = range(words.chunk_start[chunk], words.chunk_start[chunk + 1])
             ends = [words.sentence_start[place : place + 2] for place in own]
             inside = [words.numbers[begin:end].tolist() for begin, end in ends]
             self.sentences.append([{spelled[one] for one in each if not words.stop[one]} for each in inside])
         self.titles = [each[0] for each in self.sentences]
         self.chunks = [set().union(*each) for each in self.sentences]
-        self.log = np.log(facts.reading.corpus.chunks + 1.0)
+        self.log = np.log(facts.candidates.corpus.chunks + 1.0)
 
     def mass(self, words: set[str]) -> float:
         return sum(self.idf[word] for word in words)
@@ -56,28 +54,28 @@ class Read:
 
 def test_titles_in_chunks_by_their_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
-        links, read = facts.word_links, Read(facts)
+        links, read = facts.links, Read(facts)
         count = len(read.titles)
-        assert (count, min(PARTNERS, count)) == links.title.shape
+        assert (1, count, min(PARTNERS, count)) == links.title.shape
         for one, title in enumerate(read.titles):
             asked = read.share(title, read.question)
-            assert asked == pytest.approx(links.asked[one], abs=1e-6)
-            for other in range(links.title.shape[1]):
+            assert asked == pytest.approx(links.asked[0, one], abs=1e-6)
+            for other in range(links.title.shape[2]):
                 chunk, same = read.chunks[other], one == other
                 found = 0.0 if same else read.share(title, chunk)
                 explained = asked if same else read.share(title, chunk | read.question)
                 new = 0.0 if same else read.mass(title & chunk - read.question) / read.log
                 holds = 0.0 if same else read.share(read.titles[other], read.chunks[one])
-                assert found == pytest.approx(links.title[one, other], abs=1e-6)
-                assert explained == pytest.approx(links.explained[one, other], abs=1e-6)
-                assert new == pytest.approx(links.new[one, other], abs=1e-6)
-                assert holds == pytest.approx(links.holds[one, other], abs=1e-6)
+                assert found == pytest.approx(links.title[0, one, other], abs=1e-6)
+                assert explained == pytest.approx(links.explained[0, one, other], abs=1e-6)
+                assert new == pytest.approx(links.new[0, one, other], abs=1e-6)
+                assert holds == pytest.approx(links.holds[0, one, other], abs=1e-6)
 
 
 def test_titles_in_sentences_by_their_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
-        links, read, close = facts.sentence_links, Read(facts), facts.reading.closeness
-        question, first = facts.reading.questions[0], close.read.first
+        links, read, close = facts.links, Read(facts), facts.closeness
+        question, first = facts.candidates.questions[0], close.read.first
         with_title = [
             np.maximum(close.sentence[first[chunk] + place], close.sentence[first[chunk]])
             for chunk, sentences in enumerate(read.sentences)
@@ -92,43 +90,40 @@ def test_titles_in_sentences_by_their_definition(listed: list[ListFacts]) -> Non
                         together = np.maximum(close.chunk[one], with_title[place]) @ question.shares
                         new = read.mass(title & sentence - read.question) / read.log
                         wanted[one, partner, place] = [read.share(title, sentence), new, near[place], together]
-        found = np.array([links.title, links.new, links.told, links.together]).T
+        found = np.array([links.stated_title, links.stated_new, links.relevance, links.joint_relevance]).T
         pairs = [(one, partner) for one, partner, _ in wanted]
-        assert pairs == list(zip(links.titled.tolist(), links.told_by.tolist(), strict=True))
+        assert pairs == list(zip(links.titled.tolist(), links.stated_by.tolist(), strict=True))
         assert np.array([*wanted.values()]).reshape(-1, 4) == pytest.approx(found, abs=1e-6)
 
 
 def test_what_sentences_tell_of_titles_by_its_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
-        links, sure = facts.sentence_links, facts.sure[:PARTNERS].tolist()
-        rows = list(zip(*vars_of(links), strict=True))
-        for one in range(facts.read):
+        links, sure = facts.links, facts.sure[0, :PARTNERS].tolist()
+        columns = links.titled, links.stated_by, links.stated_title, links.stated_new
+        rows = list(zip(*(one.tolist() for one in (*columns, links.relevance, links.joint_relevance)), strict=True))
+        for one in range(facts.shape[1]):
             of_title = [row for row in rows if row[0] == one and row[1] < len(sure)]
             held = [row for row in rows if row[1] == one and row[0] < len(sure)]
             wanted = {
-                features.title_told: [title * told * sure[by] for _, by, title, _, told, _ in of_title],
-                features.title_told_best: [title * told for _, by, title, _, told, _ in of_title if by == 0],
-                features.title_new_told: [new * told * sure[by] for _, by, _, new, told, _ in of_title],
-                features.title_told_together: [title * both * sure[by] for _, by, title, _, _, both in of_title],
-                features.holds_title_told: [title * told for _, _, title, _, told, _ in held],
-                features.holds_title_told_sure: [title * told * sure[of] for of, _, title, _, told, _ in held],
+                "title_told": [title * told * sure[by] for _, by, title, _, told, _ in of_title],
+                "title_told_best": [title * told for _, by, title, _, told, _ in of_title if by == 0],
+                "title_new_told": [new * told * sure[by] for _, by, _, new, told, _ in of_title],
+                "title_told_together": [title * both * sure[by] for _, by, title, _, _, both in of_title],
+                "holds_title_told": [title * told for _, _, title, _, told, _ in held],
+                "holds_title_told_sure": [title * told * sure[of] for of, _, title, _, told, _ in held],
             }
-            for feature, values in wanted.items():
-                assert max([0.0, *values]) == pytest.approx(feature(facts)[one])
-
-
-def vars_of(links: SentenceLinks) -> list[list[float]]:
-    return [getattr(links, column.name).tolist() for column in fields(links)]
+            for name, values in wanted.items():
+                assert max([0.0, *values]) == pytest.approx(WORD_LINKS[name](facts)[0, one])
 
 
 def test_rare_words_by_their_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
-        links, read = facts.word_links, Read(facts)
+        links, read = facts.links, Read(facts)
         for one, chunk in enumerate(read.chunks):
-            for other in range(links.rare.shape[1]):
+            for other in range(links.rare.shape[2]):
                 both = {word for word in chunk & read.chunks[other] if 2 <= read.frequency[word] <= MAX_RARE_FREQUENCY}
                 wanted = sum((read.frequency[word] - 1) ** -0.5 for word in both - read.question)
-                assert (0.0 if one == other else wanted) == pytest.approx(links.rare[one, other], abs=1e-6)
+                assert (0.0 if one == other else wanted) == pytest.approx(links.rare[0, one, other], abs=1e-6)
 
 
 def test_a_word_counts_once_however_often_a_title_or_a_sentence_has_it(tmp_path: Path) -> None:
@@ -140,17 +135,18 @@ def test_a_word_counts_once_however_often_a_title_or_a_sentence_has_it(tmp_path:
 
     test_titles_in_chunks_by_their_definition([facts])
     test_titles_in_sentences_by_their_definition([facts])
-    assert [[0.0, 1.0], [1.0, 0.0]] == pytest.approx(facts.word_links.title)
-    assert facts.sentence_links.title.max() == pytest.approx(1.0)
+    assert [[0.0, 1.0], [1.0, 0.0]] == pytest.approx(facts.links.title[0])
+    assert facts.links.stated_title.max() == pytest.approx(1.0)
 
 
 def test_chains_by_their_definition(listed: list[ListFacts]) -> None:
     for facts in listed:
-        links, close = facts.word_links, facts.close
-        sure, shares = facts.sure[:PARTNERS].tolist(), facts.reading.questions[0].shares
+        close, shares = facts.close[0], facts.candidates.questions[0].shares
+        title, holds, rare = (values[0] for values in (facts.links.title, facts.links.holds, facts.links.rare))
+        sure = facts.sure[0, :PARTNERS].tolist()
         partners = range(len(sure))
         link = [
-            [max(links.title[one, p], links.holds[one, p], min(links.rare[one, p], 1.0)) * sure[p] for p in partners]
+            [max(title[one, p], holds[one, p], min(rare[one, p], 1.0)) * sure[p] for p in partners]
             for one in range(len(close))
         ]
         for one in range(len(close)):
@@ -160,9 +156,9 @@ def test_chains_by_their_definition(listed: list[ListFacts]) -> None:
                     together = np.maximum(np.maximum(close[one], close[p]), close[q]) @ shares
                     chained.append(together * link[one][p] * max(link[p][q], link[q][p]))
                     beside.append(together * sure[p] * sure[q] * max(link[one][p], link[one][q]))
-            assert max(chained) == pytest.approx(features.chain(facts)[one])
-            assert max(beside) == pytest.approx(features.chain_sure(facts)[one])
-        assert 0.0 == features.chain_behind(facts).max()
+            assert max(chained) == pytest.approx(CHAINS["chain"](facts)[0, one])
+            assert max(beside) == pytest.approx(CHAINS["chain_sure"](facts)[0, one])
+        assert 0.0 == CHAINS["chain_behind"](facts).max()
 
 
 def test_a_title_in_other_words_than_the_name_is_found(tmp_path: Path) -> None:
@@ -174,22 +170,22 @@ def test_a_title_in_other_words_than_the_name_is_found(tmp_path: Path) -> None:
     ]
     asked = [Question("q", "When was the college football team of Tom Watkins founded?")]
     (facts,) = listed_of(built_index(plan_of(passages), tmp_path), asked)
-    order = facts.chunks.tolist()
+    order = facts.chunks[0].tolist()
     gold, other, first = order.index(1), order.index(2), order.index(0)
-    held = facts.word_links.title[:, first]
+    held = facts.links.title[0, :, first]
 
     # of the title's four words all but "Cyclones" stand in p1
-    words = facts.reading.corpus.words
+    words = facts.candidates.corpus.words
     idf = words.idf[[words.vocabulary[word] for word in ("iowa", "state", "football", "cyclones")]]
     assert idf[:3].sum() / idf.sum() == pytest.approx(held[gold], abs=1e-6)
     assert 0.0 == held[other]
-    assert held[gold] > features.title_in(facts)[other]
+    assert held[gold] > WORD_LINKS["title_in"](facts)[0, other]
 
 
 def test_one_candidate_alone_has_no_links(tmp_path: Path) -> None:
     (facts,) = listed_of(built_index(plan_of([Passage("a", "It", "it is.")]), tmp_path), ASKED[:1])
 
-    values = [feature(facts) for feature in features.WORD_LINK_FEATURES]
+    values = [feature(facts) for group in (WORD_LINKS, CHAINS) for feature in group.values()]
 
-    assert all((1,) == each.shape and np.isfinite(each).all() for each in values)
-    assert not facts.word_links.title.any()
+    assert all((1, 1) == each.shape and np.isfinite(each).all() for each in values)
+    assert not facts.links.title.any()

@@ -4,9 +4,9 @@ The modules in the order of a ranking; docs/hoprank.md has the method and the fo
 
 - `words`, `corpus`: words, mentions and graph of a corpus, read once per index.
 - `questions`, `candidates`: questions, their pools of chunks, and the base features of these.
-- `edges`, `edge_features`, `paths`: edges from the best chunks, and the value of paths over them.
-- `links`, `list_facts`, `list_features`, `pair_features`: the features that trees see of the best candidates.
-- `trees`, `scoring`: weights and trees, and the passes that apply them.
+- `edges`, `paths`: edges from the best chunks with their features, and the value of paths over them.
+- `links`, `tree_features`: what trees see of the best candidates.
+- `trees`, `weights`: trees, the file of all learned numbers, and the passes that apply them.
 - `strategy`: the rankings with paths and contributions.
 """
 

@@ -1,8 +1,8 @@
-"""The edges from some chunks, the anchors: each leads over an entity or a triple to a target chunk."""
+"""The edges from some chunks, the anchors, over an entity or a triple to a target chunk; and their features."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.search.exact import COSINE_DECIMALS
+from hopbench.retrieval.strategies.hoprank.candidates import BASE_FEATURES, Candidates
 from hopbench.retrieval.strategies.hoprank.corpus import NOWHERE, Mentions
-from hopbench.retrieval.strategies.hoprank.questions import Questions
-from hopbench.retrieval.strategies.hoprank.words import Floats, Lookup, Numbers, Relations, numbered
-from hopbench.retrieval.support.arrays import expand_ranges
+from hopbench.retrieval.strategies.hoprank.questions import parts_of
+from hopbench.retrieval.strategies.hoprank.words import Floats, Lookup, Numbers, Relations, columns, numbered
+from hopbench.retrieval.support.arithmetic import ln
+from hopbench.retrieval.support.arrays import distinct, expand_ranges
 
 FORWARD, REVERSE, SHARED, SAME_TITLE, TRIPLE = range(5)
 KINDS = ("forward", "reverse", "shared", "same_title", "triple")
@@ -55,23 +57,17 @@ class Edges:
         """The sorted distinct targets, and the position of each edge's target among them, (e,)."""
         return numbered(self.target)
 
-    @property
-    def mentioned(self) -> tuple[tuple[Numbers, Numbers], tuple[Numbers, Numbers]]:
-        """Chunk and mention, (e,) both, at the start of each edge and at its end; NOWHERE is the mention of a title."""
-        back = self.kind == REVERSE
-        near, far = np.where(back, NOWHERE, self.mention), np.where(back, self.mention, self.far)
-        return (self.anchor, near), (self.target, far)
-
     def where(self, chosen: NDArray[Any]) -> Edges:
         """Select edges."""
-        return Edges(*(column[chosen] for column in self._columns()))
+        return Edges(*(column[chosen] for column in self.columns()))
 
     def of_one(self, rows: slice, offset: int) -> Edges:
         """Select the edges of one question, with chunks in place of keys."""
-        anchor, target, *others = (column[rows] for column in self._columns())
+        anchor, target, *others = (column[rows] for column in self.columns())
         return Edges(anchor - offset, target - offset, *others)
 
-    def _columns(self) -> tuple[Numbers, ...]:
+    def columns(self) -> tuple[Numbers, ...]:
+        """All columns, in the order of the fields."""
         return self.anchor, self.target, self.kind, self.entity, self.mention, self.far, self.fan, self.relation
 
     @classmethod
@@ -82,51 +78,44 @@ class Edges:
     @classmethod
     def joined(cls, *parts: Edges) -> Edges:
         """Concatenate several tables of edges."""
-        return cls(*map(np.concatenate, zip(*(part._columns() for part in parts), strict=True)))
+        return cls(*map(np.concatenate, zip(*(part.columns() for part in parts), strict=True)))
 
 
 def edges_from(anchors: Numbers, mentions: Mentions, in_pool: Lookup) -> Edges:
     """Find all edges that leave the anchors, by key (`questions`); none leads back to its own anchor."""
-    starts = _Anchors.of(anchors, mentions)
-    edges = Edges.joined(
-        _forward(starts, mentions, in_pool),
-        _reverse(starts, mentions),
-        _shared(starts, mentions, in_pool),
-        _same_title(starts, mentions, in_pool),
-    )
+    chunks = anchors % len(mentions.own)
+    offset = anchors - chunks
+    mention, where = expand_ranges(mentions.of_chunk[chunks], mentions.of_chunk[chunks + 1])
+    entity = mentions.entity[mention]
+    own = mentions.own[chunks]
+    titled = np.flatnonzero(own != NOWHERE)
+    own = own[titled]
+
+    target, which, fan = _titled_by(entity, offset[where], mentions, in_pool)
+    forward = _edges(FORWARD, anchors[where[which]], target, entity[which], mention[which], fan)
+
+    begin, end = mentions.of_entity[own], mentions.of_entity[own + 1]
+    few = np.flatnonzero(end - begin <= REVERSE_FAN)
+    place, which = expand_ranges(begin[few], end[few])
+    back, which = mentions.by_entity[place], few[which]
+    target, fan = mentions.chunk[back] + offset[titled[which]], (end - begin)[which]
+    reverse = _edges(REVERSE, anchors[titled[which]], target, own[which], back, fan)
+
+    begin, end = mentions.of_entity[entity], mentions.of_entity[entity + 1]
+    few = np.flatnonzero((end - begin > 1) & (end - begin <= SHARED_FAN_IN_POOL))
+    place, which = expand_ranges(begin[few], end[few])
+    far, which = mentions.by_entity[place], few[which]
+    target = mentions.chunk[far] + offset[where[which]]
+    followed = np.flatnonzero(((end - begin)[which] <= SHARED_FAN) | in_pool[target])
+    target, far, which = target[followed], far[followed], which[followed]
+    anchor, fan = anchors[where[which]], (end - begin)[which]
+    shared = _edges(SHARED, anchor, target, entity[which], mention[which], fan, far)
+
+    target, which, fan = _titled_by(own, offset[titled], mentions, in_pool)  # other qualifiers, parts of long passages
+    nothing = np.full(len(target), NOWHERE)
+    same_title = _edges(SAME_TITLE, anchors[titled[which]], target, own[which], nothing, fan)
+    edges = Edges.joined(forward, reverse, shared, same_title)
     return edges.where(edges.anchor != edges.target)
-
-
-@dataclass(frozen=True, eq=False)
-class _Anchors:
-    """The `keys` (k,) of anchors; a key less its chunk's number is its question's `offset` (k,).
-
-    `mention` (t,) are their mentions and `where` (t,) which of the anchors they are in; `titled` (k',) are those that
-    have a title entity, and `own` (k',) is that.
-    """
-
-    keys: Numbers
-    offset: Numbers
-    mention: Numbers
-    where: Numbers
-    titled: Numbers
-    own: Numbers
-
-    @classmethod
-    def of(cls, keys: Numbers, mentions: Mentions) -> _Anchors:
-        chunks = keys % len(mentions.own)
-        mention, where = expand_ranges(mentions.of_chunk[chunks], mentions.of_chunk[chunks + 1])
-        own = mentions.own[chunks]
-        titled = np.flatnonzero(own != NOWHERE)
-        return cls(keys, keys - chunks, mention, where, titled, own[titled])
-
-
-def _forward(anchors: _Anchors, mentions: Mentions, in_pool: Lookup) -> Edges:
-    """Find edges whose anchor mentions the target's title."""
-    entity = mentions.entity[anchors.mention]
-    target, which, fan = _titled_by(entity, anchors.offset[anchors.where], mentions, in_pool)
-    anchor = anchors.keys[anchors.where[which]]
-    return _edges(FORWARD, anchor, target, entity[which], anchors.mention[which], fan)
 
 
 def _titled_by(
@@ -143,38 +132,6 @@ def _titled_by(
         return target, which, fan
     followed = (fan <= TITLE_FAN) | in_pool[target]
     return target[followed], which[followed], fan[followed]
-
-
-def _reverse(anchors: _Anchors, mentions: Mentions) -> Edges:
-    """Find edges whose target mentions the anchor's title, which has at most `REVERSE_FAN` mentions."""
-    begin, end = mentions.of_entity[anchors.own], mentions.of_entity[anchors.own + 1]
-    few = np.flatnonzero(end - begin <= REVERSE_FAN)
-    place, which = expand_ranges(begin[few], end[few])
-    mention, which = mentions.by_entity[place], few[which]
-    where = anchors.titled[which]
-    target = mentions.chunk[mention] + anchors.offset[where]
-    return _edges(REVERSE, anchors.keys[where], target, anchors.own[which], mention, (end - begin)[which])
-
-
-def _shared(anchors: _Anchors, mentions: Mentions, in_pool: Lookup) -> Edges:
-    """Find edges over a shared entity of at most `SHARED_FAN` mentions, or more where the target is in the pool."""
-    entity = mentions.entity[anchors.mention]
-    begin, end = mentions.of_entity[entity], mentions.of_entity[entity + 1]
-    few = np.flatnonzero((end - begin > 1) & (end - begin <= SHARED_FAN_IN_POOL))
-    place, which = expand_ranges(begin[few], end[few])
-    far, which = mentions.by_entity[place], few[which]
-    target = mentions.chunk[far] + anchors.offset[anchors.where[which]]
-    followed = np.flatnonzero(((end - begin)[which] <= SHARED_FAN) | in_pool[target])
-    target, far, which = target[followed], far[followed], which[followed]
-    anchor, fan = anchors.keys[anchors.where[which]], (end - begin)[which]
-    return _edges(SHARED, anchor, target, entity[which], anchors.mention[which], fan, far)
-
-
-def _same_title(anchors: _Anchors, mentions: Mentions, in_pool: Lookup) -> Edges:
-    """Find edges between chunks titled by one entity: another qualifier, or another part of a long passage."""
-    target, which, fan = _titled_by(anchors.own, anchors.offset[anchors.titled], mentions, in_pool)
-    anchor = anchors.keys[anchors.titled[which]]
-    return _edges(SAME_TITLE, anchor, target, anchors.own[which], np.full(len(target), NOWHERE), fan)
 
 
 def _edges(
@@ -241,67 +198,6 @@ def _near_ends(anchors: Numbers, mentions: Mentions) -> tuple[Numbers, Numbers, 
     )
 
 
-@dataclass(frozen=True, eq=False)
-class TripleFacts:
-    """Facts about e edges over triples, each `of` a question (e,).
-
-    `wording` (e,) is the share of open words in the relation's wording.
-    """
-
-    candidates: Candidates
-    relations: Relations
-    edges: Edges
-    of: Numbers
-    wording: Floats
-
-
-def triple_features(candidates: Candidates, relations: Relations, edges: Edges) -> Floats:
-    """Compute the features of edges over triples, (e, 5); 0 for edges of other kinds."""
-    values = np.zeros((len(edges), len(TRIPLE_FEATURES)))
-    chosen = np.flatnonzero(edges.kind == TRIPLE)
-    over = edges.where(chosen)
-    of = over.anchor // candidates.corpus.chunks
-    facts = TripleFacts(candidates, relations, over, of, _wording_share(candidates.questions, relations, over, of))
-    values[chosen] = np.stack([feature(facts) for feature in TRIPLE_FEATURES], axis=1)
-    return values
-
-
-def _wording_share(questions: Questions, relations: Relations, edges: Edges, of: Numbers) -> Floats:
-    size = len(relations.other)
-    asked, which = np.unique(of * size + edges.relation, return_inverse=True)
-    question, relation = np.divmod(asked, max(size, 1))
-    begin, end = relations.word_start[relation], relations.word_start[relation + 1]
-    covered = questions.covered(relations.wording, begin, end, question)
-    return questions.open_share(covered, question)[which]
-
-
-def said(facts: TripleFacts) -> Floats:
-    """idf share of the open question words in the relation's wording."""
-    return facts.wording
-
-
-def strength(facts: TripleFacts) -> Floats:
-    """The triple's confidence."""
-    return facts.relations.strength[facts.edges.relation]
-
-
-def from_asked(facts: TripleFacts) -> Floats:
-    """1 where the question names the relation's near end."""
-    edges, mentions = facts.edges, facts.candidates.corpus.mentions
-    near = near_entities(edges, mentions)
-    return facts.candidates.questions.names(near, facts.of).astype(np.float64)
-
-
-def from_title(facts: TripleFacts) -> Floats:
-    """1 where the near end is the anchor's title."""
-    return np.asarray(facts.edges.mention == NOWHERE, np.float64)
-
-
-def to_title(facts: TripleFacts) -> Floats:
-    """1 where the far end is the target's title."""
-    return np.asarray(facts.edges.far == NOWHERE, np.float64)
-
-
 def near_entities(edges: Edges, mentions: Mentions) -> Numbers:
     """Return the near entity of each edge: the one mentioned in the anchor, or the anchor's title."""
     near = mentions.own[edges.anchor % len(mentions.own)]
@@ -310,4 +206,122 @@ def near_entities(edges: Edges, mentions: Mentions) -> Numbers:
     return near
 
 
-TRIPLE_FEATURES: tuple[Callable[[TripleFacts], Floats], ...] = (said, strength, from_asked, from_title, to_title)
+# docs/hoprank.md has the formula of each.
+EDGE_FEATURES = (
+    *("window", "sentence", "early", "focus", "gain", "together", "rarity", "asked", "target_dense", "target_bm25"),
+    *("narrow", "trust", "far_window", "far_sentence", "in_title", "residual", "alike"),
+)
+TRIPLE_FEATURES = ("said", "strength", "from_asked", "from_title", "to_title")
+BEFORE, AFTER = 6, 4  # words around a mention
+TINY_LENGTH = 1e-9
+MIN_REMAINDER = 1e-6  # of the squared length of a question, beside what an anchor says of it
+
+
+def edge_features(candidates: Candidates, edges: Edges) -> Floats:
+    """Compute the features of edges, (e, 17), with triples (e, 22); targets become candidates."""
+    corpus, mentions, questions = candidates.corpus, candidates.corpus.mentions, candidates.questions
+    (anchors, anchor), (targets, target) = edges.anchors, edges.targets
+    from_row, into_row = candidates.rows(anchors)[anchor], candidates.rows(targets)[target]
+    of = edges.anchor // corpus.chunks
+    in_anchor, in_target = (candidates.covered.take(rows, axis=0) for rows in (from_row, into_row))
+    (window, sentence), (far_window, far_sentence) = _around(candidates, of, edges.mention, edges.far)
+    values = [
+        window,
+        sentence,
+        1.0 / (1.0 + _of_mention(edges.mention, mentions.place, 0.0)),
+        1.0 / np.sqrt(_of_mention(edges.mention, mentions.count, 1.0)),
+        questions.open_share(in_target & ~in_anchor, of),
+        questions.share(in_target | in_anchor, of),
+        corpus.rarity[edges.entity] / (ln(corpus.chunks + 1.0) + 1.0),
+        questions.names(edges.entity, of).astype(np.float64),
+        candidates.base[into_row, BASE_FEATURES.index("dense")],
+        candidates.base[into_row, BASE_FEATURES.index("bm25")],
+        1.0 / np.sqrt(edges.fan),
+        _of_mention(edges.mention, mentions.weight, 1.0),
+        far_window,
+        far_sentence,
+        _of_mention(np.where(edges.far != NOWHERE, edges.far, edges.mention), mentions.in_title, 0.0),
+        *_edge_cosines(candidates, edges),
+    ]
+    if corpus.relations is not None:
+        values += _triple_features(candidates, corpus.relations, edges, of)
+    return columns(values)
+
+
+def _of_mention(mention: Numbers, values: NDArray[Any], otherwise: float) -> NDArray[Any]:
+    """Look up a column of the mentions; `otherwise` for NOWHERE."""
+    if not len(values):
+        return np.full(len(mention), otherwise, values.dtype)
+    return np.where(mention != NOWHERE, values[mention], otherwise)
+
+
+def _around(candidates: Candidates, of: Numbers, *mentions: Numbers) -> Iterator[tuple[Floats, Floats]]:
+    """Compute shares of open words in the window of each mention `of` a question and in its sentence, 0 for none."""
+    known, words, questions = candidates.corpus.mentions, candidates.corpus.words, candidates.questions
+    count, size = len(known.chunk), max(len(words.sentence_start) - 1, 1)
+    keys = [np.where(mention != NOWHERE, of * count + mention, NOWHERE) for mention in mentions]
+    used = distinct(np.concatenate(keys))
+    used = used[used != NOWHERE]
+    used = used[known.start[used % max(count, 1)] != NOWHERE]
+    question, mention = np.divmod(used, max(count, 1))
+    start, behind = known.start[mention], known.start[mention] + known.length[mention]
+    sentence, which = numbered(question * size + known.sentence[mention])
+    begin, end = words.of_sentences(sentence % size)
+    low, high = np.maximum(start - BEFORE, begin[which]), np.minimum(behind + AFTER, end[which])
+    starts, ends = np.concatenate([begin, low, behind]), np.concatenate([end, start, high])
+    asking = np.concatenate([sentence // size, question, question])
+    covered = questions.covered(words.numbers, starts, ends, asking)
+    before, after = np.split(covered[len(begin) :], 2)
+    in_sentence = questions.open_share(covered[: len(begin)], asking[: len(begin)])[which]
+    in_window = questions.open_share(before | after, question)
+    for each in keys:
+        window, whole = (np.asarray(Lookup(used, values, 0.0)[each]) for values in (in_window, in_sentence))
+        yield window, whole
+
+
+def _edge_cosines(candidates: Candidates, edges: Edges) -> tuple[Floats, Floats]:
+    """Compute each target's cosine with the question's residual after its anchor, and with the anchor itself."""
+    vectors, chunks, count = candidates.corpus.vectors, candidates.corpus.chunks, len(candidates.questions)
+    (anchors, anchor), (targets, target) = edges.anchors, edges.targets
+    starts, ends = (parts_of(keys // chunks, count) for keys in (anchors, targets))
+    cosines = []
+    for out_of, into, vector in zip(starts, ends, candidates.vectors, strict=True):
+        rows = anchors[out_of] % chunks, targets[into] % chunks
+        sources, goals = (vectors.take(one, axis=0).astype(np.float64) for one in rows)
+        question = vector.astype(np.float64)
+        # The products are exact (`arithmetic`), so what is left of the question is never made, but its cosines are:
+        # (q − (a·q)a)·t = q·t − (a·q)(a·t), and its length is √(q·q − (a·q)²) for an anchor of length 1.
+        of_anchor, of_target, alike = sources @ question, goals @ question, sources @ goals.T
+        # An anchor that says the same as the question leaves nothing but the rounding of vectors.
+        square = question @ question - of_anchor * of_anchor
+        left = np.sqrt(np.where(square < MIN_REMAINDER, np.inf, square)) + TINY_LENGTH  # as the weights were learned
+        residual = (of_target - of_anchor[:, None] * alike) / left[:, None]
+        cosines.append((residual.round(COSINE_DECIMALS).ravel(), alike.round(COSINE_DECIMALS).ravel()))
+    # One matrix of anchors and targets after the other: where each edge's cell is.
+    width, height = (np.array([rows.stop - rows.start for rows in each], np.int64) for each in (ends, starts))
+    first = (width * height).cumsum() - width * height
+    of = edges.anchor // chunks
+    row, column = anchor - (height.cumsum() - height)[of], target - (width.cumsum() - width)[of]
+    cell = first[of] + row * width[of] + column
+    residuals, likes = (np.concatenate(values) for values in zip(*cosines, strict=True))
+    return residuals[cell], likes[cell]
+
+
+def _triple_features(candidates: Candidates, relations: Relations, edges: Edges, of: Numbers) -> list[Floats]:
+    """Compute the features of edges over triples, five of (e,); 0 for edges of other kinds."""
+    questions, size = candidates.questions, max(len(relations.other), 1)
+    chosen = np.flatnonzero(edges.kind == TRIPLE)
+    over, of = edges.where(chosen), of[chosen]
+    asked, which = np.unique(of * size + over.relation, return_inverse=True)
+    question, relation = np.divmod(asked, size)
+    begin, end = relations.word_start[relation], relations.word_start[relation + 1]
+    covered = questions.covered(relations.wording, begin, end, question)
+    values = np.zeros((len(TRIPLE_FEATURES), len(edges)))
+    values[:, chosen] = [
+        questions.open_share(covered, question)[which],
+        relations.strength[over.relation],
+        questions.names(near_entities(over, candidates.corpus.mentions), of),
+        over.mention == NOWHERE,
+        over.far == NOWHERE,
+    ]
+    return list(values)

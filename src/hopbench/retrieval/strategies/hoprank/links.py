@@ -6,34 +6,31 @@ known by its partner. Closeness is measured by WordLlama's static word vectors, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
-from itertools import chain
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.strategies.hoprank.corpus import NOWHERE, CorpusIndex, Texts
-from hopbench.retrieval.strategies.hoprank.questions import UNKNOWN, Questions, ReadQuestion, in_batches, parts_of
+from hopbench.retrieval.strategies.hoprank.candidates import Candidates
+from hopbench.retrieval.strategies.hoprank.corpus import NOWHERE, CorpusIndex
+from hopbench.retrieval.strategies.hoprank.paths import sigmoid
+from hopbench.retrieval.strategies.hoprank.questions import UNKNOWN, Questions, in_batches, parts_of
 from hopbench.retrieval.strategies.hoprank.words import (
-    DIMENSION,
     Flags,
     Floats,
-    Having,
     ListedWords,
     Numbers,
     grouped,
     weighted_vectors,
     word_cosines,
-    word_vectors,
 )
 from hopbench.retrieval.support.arithmetic import ln, shares
 from hopbench.retrieval.support.arrays import distinct, expand_ranges, rows_of
 
-CLOSENESS_STEPS = (
-    1024  # closeness is a multiple of 1/1024: its products with shares of a whole are exact (`arithmetic`)
-)
+# Closeness is a multiple of 1/1024: its products with shares of a whole are exact (`arithmetic`).
+CLOSENESS_STEPS = 1024
 MIN_CLOSENESS = 0.35  # words further apart have nothing to do with each other
 
 
@@ -65,7 +62,14 @@ class Closeness:
             of_sentence = read.owner[met]
             begins = np.flatnonzero(np.diff(of_sentence, prepend=-1))
             sentence[of_sentence[begins]] = np.maximum.reduceat(near[row[met]], begins)
-        return cls(read, sentence, read.best(sentence), *_of_sentences(corpus.texts, read, of_both))
+        # A sentence's vector is the sum of its words' by their weights. So is its product with another: exact sums.
+        lengths = corpus.words.sentence_lengths[read.sentences]
+        lengths[lengths == 0.0] = 1.0  # no words, or stop words alone
+        weights = corpus.words.weights[read.distinct]
+        dense, dense_open = (
+            np.bincount(read.owner, (weights * column)[read.word], len(lengths)) / lengths for column in of_both.T
+        )
+        return cls(read, sentence, read.best(sentence), dense, dense_open)
 
 
 def _cosines(
@@ -80,7 +84,7 @@ def _cosines(
     for question, own, part in zip(questions, asked, parts_of(read.asked, len(questions)), strict=True):
         if part.start < part.stop:
             both = weighted_vectors(own, np.array([question.idf, question.open_idf]))
-            vectors = rows_of(corpus.texts.word_vectors, read.distinct[part])
+            vectors = rows_of(corpus.words.word_vectors, read.distinct[part])
             found = word_cosines(vectors, np.concatenate([own, both]))
             alike[part, : len(own)], of_both[part] = found[:, : len(own)], found[:, len(own) :]
     return alike, of_both
@@ -89,8 +93,8 @@ def _cosines(
 def _near(questions: Questions, read: ListedWords, alike: NDArray[np.float32]) -> tuple[NDArray[np.int32], Floats]:
     """For the words read (t,) a row of the second array each, UNKNOWN where no word of the question is near.
 
-    Its rows (u, w) are cosines with the question's words; 0 below LEAST, 1 for the same word. Those of the distinct
-    words that are read are `alike` (m, w).
+    Its rows (u, w) are cosines with the question's words; 0 below `MIN_CLOSENESS`, 1 for the same word. Those of the
+    distinct words that are read are `alike` (m, w).
     """
     near = distinct(np.flatnonzero(alike >= MIN_CLOSENESS) // alike.shape[1])
     values = (np.rint(alike.take(near, axis=0) * CLOSENESS_STEPS) / CLOSENESS_STEPS).astype(np.float64)
@@ -101,43 +105,19 @@ def _near(questions: Questions, read: ListedWords, alike: NDArray[np.float32]) -
     return row[read.word], np.minimum(np.maximum(values, same), 1.0)
 
 
-def _of_sentences(texts: Texts, read: ListedWords, cosines_: NDArray[np.float32]) -> Iterator[Floats]:
-    """The cosines of sentences, (s,), with vectors with which the distinct words have these (m, n), for each of n.
-
-    A sentence's vector is the sum of its words' by their weights. So is its product with another: these sums are exact.
-    """
-    lengths = texts.sentence_lengths[read.sentences]
-    lengths[lengths == 0.0] = 1.0  # no words, or stop words alone
-    weights = texts.word_weights[read.distinct]
-    for column in cosines_.T:
-        yield np.bincount(read.owner, (weights * column)[read.word], len(lengths)) / lengths
-
-
-def question_vectors(corpus: CorpusIndex, questions: Sequence[ReadQuestion]) -> list[NDArray[np.int16]]:
-    """Return the vectors of each question's words, (w, 256), embedding those that no chunk has in one batch."""
-    numbers = np.concatenate([np.zeros(0, np.int64), *(question.numbers for question in questions)])
-    words = list(chain.from_iterable(question.words for question in questions))
-    known = numbers != UNKNOWN
-    vectors = np.zeros((len(known), DIMENSION), np.int16)
-    vectors[known] = rows_of(corpus.texts.word_vectors, numbers[known])
-    if not known.all():
-        vectors[~known] = word_vectors([words[place] for place in np.flatnonzero(~known).tolist()])
-    ends = np.cumsum([len(question.words) for question in questions])
-    return np.split(vectors, ends[:-1])
-
-
 PARTNERS = 20
+TOP = 4
 LINKED = 0.05  # P(edge)
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Each of k candidates with each of p, its partners; all have an axis more, the first: lists side by side.
+    """Each of r candidates with each of p, its partners; all have an axis more, the first: lists side by side.
 
-    `together` (k, p) is the idf share of the question's words that both cover, as far as their words are close,
+    `together` (r, p) is the idf share of the question's words that both cover, as far as their words are close,
     `open_together` that of the open ones, `of_sentences` that of the title and the best sentence of each; `own` and
-    `open_own` (k,) are what each covers alone. `edge` (k, p) is P(edge) of the best edge either way, `titled` (k, p)
-    whether one mentions the other's title. `others` (k, p) is false for a candidate with itself.
+    `open_own` (r,) are what each covers alone. `edge` (r, p) is P(edge) of the best edge either way, `titled` (r, p)
+    whether one mentions the other's title. `others` (r, p) is false for a candidate with itself.
     """
 
     own: Floats
@@ -153,66 +133,42 @@ class Pairs:
     def of(
         cls, corpus: CorpusIndex, questions: Questions, chunks: Numbers, closeness: Closeness, edge: Floats
     ) -> Pairs:
-        """Pair each chunk of n lists, (n · k,), with each of its list.
+        """Pair each chunk of n lists, (n · r,), with the first of its list.
 
-        `edge` (n, k, k) is P(edge) of the best edge from the one to the other.
+        `edge` (n, r, r) is P(edge) of the best edge from the one to the other.
         """
-        close, told, of = closeness.chunk, _title_and_best(questions, closeness), closeness.read.of
+        read, of = closeness.read, closeness.read.of
         lists, size = edge.shape[:2]
-        others = ~np.eye(size, dtype=bool)
-        together, open_together, of_sentences = np.empty((3, *edge.shape))
+        share = questions.share(closeness.sentence, read.of_sentence)
+        order = np.lexsort((-share, read.chunk))  # stable: the first of equal ones
+        titles = read.first[:-1]
+        shown = np.maximum(*(closeness.sentence.take(rows, axis=0) for rows in (order[titles], titles)))
+        others = ~np.eye(size, dtype=bool)[:, :PARTNERS]
+        together, open_together, of_sentences = np.empty((3, lists, *others.shape))
         for one, number in enumerate(of[::size].tolist()):
             question, rows = questions[number], slice(one * size, (one + 1) * size)
-            near, best = close[rows, : len(question.words)], told[rows, : len(question.words)]
-            together[one], open_together[one] = question.together_and_open(near, near)
-            of_sentences[one] = question.together(best, best)
+            near, best = (values[rows, : len(question.words)] for values in (closeness.chunk, shown))
+            together[one], open_together[one] = question.together(near, near[:PARTNERS])
+            of_sentences[one] = question.together(best, best[:PARTNERS])[0]
         return cls(
-            own=questions.share(close, of).reshape(lists, size),
-            open_own=questions.open_share(close, of).reshape(lists, size),
+            own=questions.share(closeness.chunk, of).reshape(lists, size),
+            open_own=questions.open_share(closeness.chunk, of).reshape(lists, size),
             together=together,
             open_together=open_together,
             of_sentences=of_sentences,
-            edge=np.maximum(edge, edge.swapaxes(1, 2)) * others,
-            titled=_titled(corpus, chunks, of, size) & others,
-            others=np.broadcast_to(others, edge.shape),
+            edge=np.maximum(edge, edge.swapaxes(1, 2))[..., :PARTNERS] * others,
+            titled=_titled(corpus, chunks, of, size)[..., :PARTNERS] & others,
+            others=others,
         )
-
-    def of_some(self, places: Numbers) -> Pairs:
-        """Some of them in their order, (…, r), the first of which are the partners of all of their list."""
-        return Pairs(*with_partners([getattr(self, column.name) for column in fields(self)], places))
 
     @property
     def linked(self) -> Flags:
-        """Whether an edge links the two, (k, p)."""
+        """Whether an edge links the two, (r, p)."""
         return self.edge > LINKED
-
-    def best(self, values: Floats, where: Flags) -> Floats:
-        """Return the largest value (k, p) where a condition holds, at least 0, (k,)."""
-        return np.asarray(np.maximum.reduce(values * where, axis=-1, initial=0.0))
-
-
-def with_partners(known: Sequence[NDArray[Any]], places: Numbers) -> Iterator[NDArray[Any]]:
-    """What is known of each (n, k), or of each with each (n, k, k), of some: (…, r), or (…, r, p) with the first.
-
-    The candidates of all lists are numbered one after the other.
-    """
-    size = known[0].shape[1]
-    # Looked up by the number of the cell in a third of the time that pairs take.
-    cells = places[..., None] * size + places[..., None, :PARTNERS] % size
-    return (values.take(places if values.ndim == 2 else cells) for values in known)
-
-
-def _title_and_best(questions: Questions, closeness: Closeness) -> Floats:
-    """Compute how close each chunk's title and best sentence come to the question's words, (k, w)."""
-    share = questions.share(closeness.sentence, closeness.read.of_sentence)
-    titles = closeness.read.first[:-1]
-    order = np.lexsort((-share, closeness.read.chunk))  # stable: the first of equal ones
-    best, title = (closeness.sentence.take(rows, axis=0) for rows in (order[titles], titles))
-    return np.asarray(np.maximum(best, title))
 
 
 def _titled(corpus: CorpusIndex, chunks: Numbers, of: Numbers, size: int) -> Flags:
-    """Whether one of two chunks of a list mentions the title of the other, (n, k, k); each is read `of` a question."""
+    """Whether one of two chunks of a list mentions the title of the other, (n, r, r); each is read `of` a question."""
     mentions = corpus.mentions
     mention, owner = expand_ranges(mentions.of_chunk[chunks], mentions.of_chunk[chunks + 1])
     titled = np.flatnonzero(mentions.own[chunks] != NOWHERE)
@@ -233,13 +189,18 @@ TINY = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class WordLinks:
-    """The links by words of k candidates with p of them, their partners; 0 with itself.
+    """The links by words of r candidates with p of them, their partners, 0 with itself; and of titles with sentences.
 
-    Shares are of the idf of a title's words, stop words aside. `title` (k, p) is the share of the candidate's title
-    that stands in the partner, `explained` that in the partner or in the question, `asked` (k,) that in the question;
+    Shares are of the idf of a title's words, stop words aside. `title` (r, p) is the share of the candidate's title
+    that stands in the partner, `explained` that in the partner or in the question, `asked` (r,) that in the question;
     `new` is Σ idf of the title's words that the partner has and the question lacks / ln(n + 1); `holds` is the share of
     the partner's title that stands in the candidate. `rare` is Σ 1/√(df − 1) of the words beyond the question that
-    both have and 2 to `RARE` chunks. All have an axis more, the first: of lists that are read side by side.
+    both have and 2 to `MAX_RARE_FREQUENCY` chunks. These have an axis more, the first: lists side by side.
+
+    Of c pairs of a candidate with another one's sentence in which a word of its title stands: `titled` (c,) is the
+    candidate and `stated_by` (c,) the other, numbered list after list; `stated_title` and `stated_new` (c,) are as
+    above, but of the sentence; `relevance` (c,) is how close that comes to the question, its title beside it, by idf
+    shares, and `joint_relevance` (c,) how close the candidate and it come together.
     """
 
     title: Floats
@@ -248,138 +209,74 @@ class WordLinks:
     new: Floats
     holds: Floats
     rare: Floats
-
-    @classmethod
-    def of(cls, words: LinkingWords) -> WordLinks:
-        """The links of each of the listed chunks whose linking words these are with each of its list."""
-        titles, (lists, size) = words.titles, words.shape
-        place, of = words.in_chunk.of_words(titles.word)
-        cells = titles.chunk[of] * size + words.in_chunk.text[place] % size
-        asked = _sums(titles.chunk, titles.share * titles.known, lists * size).reshape(lists, size)
-        explained = asked[..., None] + _squares(cells, (titles.share * ~titles.known)[of], lists, size)
-        title, new = (_squares(cells, values[of], lists, size) for values in (titles.share, titles.new))
-        rare = words.rare
-        place, of = rare.of_words(rare.word)
-        cells = rare.text[of] * size + rare.text[place] % size
-        both = _squares(cells, words.rarity[rare.word[of]], lists, size)
-        itself = np.arange(size)
-        for values in (title, new, both):
-            values[:, itself, itself] = 0.0
-        explained[:, itself, itself] = asked
-        return cls(title, explained, asked, new, title.swapaxes(1, 2), both)
-
-    def of_some(self, places: Numbers) -> WordLinks:
-        """Some of them in their order, (…, r), the first of which are the partners of all of their list."""
-        return WordLinks(*with_partners([getattr(self, column.name) for column in fields(self)], places))
-
-
-@dataclass(frozen=True, eq=False)
-class SentenceLinks:
-    """The c links of candidates' titles with sentences of other candidates, in which a word of the title stands.
-
-    `titled` (c,) is the candidate and `told_by` (c,) the one whose sentence it is. `title` and `new` (c,) are as in
-    `WordLinks`, but of the sentence; `told` (c,) is how close that comes to the question, its title beside it, by idf
-    shares, and `together` (c,) how close the candidate and it come together.
-    """
-
     titled: Numbers
-    told_by: Numbers
-    title: Floats
-    new: Floats
-    told: Floats
-    together: Floats
+    stated_by: Numbers
+    stated_title: Floats
+    stated_new: Floats
+    relevance: Floats
+    joint_relevance: Floats
 
     @classmethod
-    def of(cls, questions: Questions, closeness: Closeness, words: LinkingWords) -> SentenceLinks:
-        """Those of the listed chunks whose closeness to the questions and linking words these are."""
-        titles, read = words.titles, closeness.read
-        place, of = words.inside.of_words(titles.word)
-        told_by = read.chunk[words.inside.text[place]]
-        others = np.flatnonzero(titles.chunk[of] != told_by)
-        of, sentences = of[others], max(len(read.sentences), 1)
-        cells, order, cell = grouped(titles.chunk[of] * sentences + words.inside.text[place[others]])
-        titled, sentence = np.divmod(cells, sentences)
-        together = np.zeros(len(cells))
-        for part in in_batches(len(cells), closeness.chunk.shape[1]):
-            close = np.maximum(
-                closeness.chunk.take(titled[part], axis=0), words.with_title.take(sentence[part], axis=0)
-            )
-            together[part] = questions.share(close, read.of_sentence[sentence[part]])
-        share, new = (_sums(cell, values[of[order]], len(cells)) for values in (titles.share, titles.new))
-        return cls(titled, read.chunk[sentence], share, new, words.told[sentence], together)
+    def of(cls, corpus: CorpusIndex, questions: Questions, closeness: Closeness, shape: tuple[int, int]) -> WordLinks:
+        """Link the chunks of n lists of r each, (n, r), by their words. All sums are exact: of multiples of 2⁻⁴⁰."""
+        read, (lists, size) = closeness.read, shape
+        inside = read.having(read.in_title)  # which sentences have which words of titles
+        chunk = read.chunk[inside.values]
+        of_title = np.flatnonzero(inside.values == read.first[chunk])
+        word, chunk = inside.owner[of_title], chunk[of_title]
+        named = read.distinct[read.in_title]
+        idf = shares(corpus.words.idf[named], ln(corpus.chunks + 1.0))[word]
+        known = questions.asks(named, read.asked[read.in_title])[word]
+        share = shares(idf, _sums(chunk, idf, lists * size)[chunk] + TINY)
 
+        in_chunks = read.in_chunks(inside)
+        place, of = expand_ranges(in_chunks.start[word], in_chunks.start[word + 1])
+        cells = chunk[of] * size + in_chunks.values[place] % size
+        asked = _sums(chunk, share * known, lists * size).reshape(lists, size)
+        title, unknown, new = (
+            _squares(cells, values[of], lists, size) for values in (share, share * ~known, idf * ~known)
+        )
+        explained, rare, itself = asked[..., None] + unknown, _rare(corpus, questions, read, shape), np.arange(size)
+        title[:, itself, itself] = new[:, itself, itself] = rare[:, itself, itself] = 0.0
+        explained[:, itself, itself] = asked
 
-class TitleWords(NamedTuple):
-    """The n words of titles, stop words aside, each once a title: by `word`, a number among v, and by `chunk` (n,).
-
-    `known` (n,) tells those that the question has, `share` (n,) is each one's share of the idf of its title, and `new`
-    (n,) its idf / ln(n + 1) where the question lacks it.
-    """
-
-    word: Numbers
-    chunk: Numbers
-    known: Flags
-    share: Floats
-    new: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class LinkingWords:
-    """What may link listed chunks with others of their list: the v words of their `titles`, and x rare words.
-
-    `shape` is how many lists are read, and how many chunks each of them has, list after list.
-    `inside` and `in_chunk` tell which listed sentences and chunks have which of the v. `rare` tells which chunks have
-    which of the x, none of them the question's, of `rarity` (x,). `with_title` (s, w) is how close each sentence comes
-    to the question's words, its title beside it, and `told` (s,) that by idf shares. Shares, rarities and idf are
-    multiples of 2⁻⁴⁰, so that their sums are exact.
-    """
-
-    shape: tuple[int, int]
-    titles: TitleWords
-    inside: Having
-    in_chunk: Having
-    rare: Having
-    rarity: Floats
-    with_title: Floats
-    told: Floats
-
-    @classmethod
-    def of(
-        cls, corpus: CorpusIndex, questions: Questions, closeness: Closeness, shape: tuple[int, int]
-    ) -> LinkingWords:
-        """Those of the chunks of so many lists, of so many each."""
-        read = closeness.read
-        inside = read.having(read.in_title)
         with_title = np.maximum(closeness.sentence, closeness.sentence.take(read.first[read.chunk], axis=0))
+        place, of = expand_ranges(inside.start[word], inside.start[word + 1])
+        others = np.flatnonzero(chunk[of] != read.chunk[inside.values[place]])
+        of, sentences = of[others], max(len(read.sentences), 1)
+        cells, order, cell = grouped(chunk[of] * sentences + inside.values[place[others]])
+        titled, sentence = np.divmod(cells, sentences)
+        joint = np.zeros(len(cells))
+        for part in in_batches(len(cells), closeness.chunk.shape[1]):
+            near = closeness.chunk.take(titled[part], axis=0), with_title.take(sentence[part], axis=0)
+            joint[part] = questions.share(np.maximum(*near), read.of_sentence[sentence[part]])
+        stated, stated_new = (_sums(cell, values[of[order]], len(cells)) for values in (share, idf * ~known))
+        relevance = questions.share(with_title, read.of_sentence)[sentence]
         return cls(
-            shape,
-            _titles(corpus, questions, read, inside),
-            inside,
-            read.in_chunks(inside),
-            *_rare(corpus, questions, read),
-            with_title,
-            questions.share(with_title, read.of_sentence),
+            title=title[..., :PARTNERS],
+            explained=explained[..., :PARTNERS],
+            asked=asked,
+            new=new[..., :PARTNERS],
+            holds=title.swapaxes(1, 2)[..., :PARTNERS],
+            rare=rare[..., :PARTNERS],
+            titled=titled,
+            stated_by=read.chunk[sentence],
+            stated_title=stated,
+            stated_new=stated_new,
+            relevance=relevance,
+            joint_relevance=joint,
         )
 
 
-def _titles(corpus: CorpusIndex, questions: Questions, read: ListedWords, inside: Having) -> TitleWords:
-    """Collect the words of titles; `inside` tells which sentences have them."""
-    named, asked = read.distinct[read.in_title], read.asked[read.in_title]
-    chunk = read.chunk[inside.text]
-    of_title = np.flatnonzero(inside.text == read.first[chunk])
-    word, chunk = inside.word[of_title], chunk[of_title]
-    idf = shares(corpus.words.idf[named], ln(corpus.chunks + 1.0))[word]
-    known = questions.asks(named, asked)[word]
-    whole = _sums(chunk, idf, len(read.first) - 1)
-    return TitleWords(word, chunk, known, shares(idf, whole[chunk] + TINY), idf * ~known)
-
-
-def _rare(corpus: CorpusIndex, questions: Questions, read: ListedWords) -> tuple[Having, Floats]:
-    """Which chunks have each of the x rare words, and 1/√(df − 1) of these, (x,)."""
-    frequency = corpus.words.frequency[read.distinct]
+def _rare(corpus: CorpusIndex, questions: Questions, read: ListedWords, shape: tuple[int, int]) -> Floats:
+    """Σ 1/√(df − 1) of the rare words that two chunks of a list share, (n, r, r)."""
+    frequency, size = corpus.words.frequency[read.distinct], shape[1]
     chosen = (frequency > 1) & (frequency <= MAX_RARE_FREQUENCY) & ~questions.asks(read.distinct, read.asked)
-    rarity = np.sqrt(frequency[chosen] - 1.0)
-    return read.in_chunks(read.having(chosen)), shares(np.ones(len(rarity)), rarity)
+    rarity = shares(np.ones(int(chosen.sum())), np.sqrt(frequency[chosen] - 1.0))
+    rare = read.in_chunks(read.having(chosen))
+    word = rare.owner
+    place, of = expand_ranges(rare.start[word], rare.start[word + 1])
+    return _squares(rare.values[of] * size + rare.values[place] % size, rarity[word[of]], *shape)
 
 
 def _sums(of: Numbers, values: Floats, count: int) -> Floats:
@@ -390,3 +287,114 @@ def _sums(of: Numbers, values: Floats, count: int) -> Floats:
 def _squares(cells: Numbers, values: Floats, lists: int, size: int) -> Floats:
     """Sum values by cell of consecutive squares, (lists, size, size)."""
     return _sums(cells, values, lists * size * size).reshape(lists, size, size)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ListFacts:
+    """Facts about n lists, each the k best candidates of a question, best first, of which trees read the first r.
+
+    `score` (n, k) is what they are ordered by, `first_score` and `pool_score` those of the first pass and of the pool;
+    `base` (n, k, 12) and `paths` (n, k, 6) are features of the linear score. `anchor` (n, k) tells the anchors of the
+    last pass that lead to another candidate, `own` (n, k) is the entity each is titled by. `edge` (n, k, k) is P(edge)
+    of the best edge from the one to the other, `best` (n, k, 17) the features of the best edge into each, `best_anchor`
+    and `best_edge` (n, k) its P(anchor) and P(edge): 0 where there is none. `cosine` (n, r) and `alike` (n, r, r) are
+    the cosines of those that are read with the question and with each other. `of` (n,) are the lists' questions and
+    `covers` (n, k, w) their words in each candidate.
+    """
+
+    candidates: Candidates
+    chunks: Numbers
+    score: Floats
+    first_score: Floats
+    pool_score: Floats
+    base: Floats
+    paths: Floats
+    anchor: Flags
+    own: Numbers
+    edge: Floats
+    best: Floats
+    best_anchor: Floats
+    best_edge: Floats
+    cosine: Floats
+    alike: Floats
+    of: Numbers
+    covers: Flags
+    closeness: Closeness
+    pairs: Pairs
+    links: WordLinks
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many lists there are, and how many candidates of each trees read, (n, r)."""
+        return self.cosine.shape[0], self.cosine.shape[1]
+
+    @cached_property
+    def sure(self) -> Floats:
+        """σ(score − fifth best score) of each, (n, k)."""
+        return sigmoid(self.lead(4))
+
+    @property
+    def above(self) -> Flags:
+        """Whether the column's candidate stands above the row's, (k, k), the same for all lists."""
+        return np.tri(self.chunks.shape[1], k=-1, dtype=bool)
+
+    @cached_property
+    def close(self) -> Floats:
+        """How close each that is read comes to the question's words, (n, r, w)."""
+        return self.closeness.chunk.reshape(*self.shape, self.covers.shape[2])  # -1 fails where there are no words
+
+    def lead(self, rank: int) -> Floats:
+        """Subtract the score at a rank from 0, or the last one."""
+        return np.asarray(self.score - self.score[:, min(rank, self.score.shape[1] - 1), None])
+
+    def share(self, covered: Flags | Floats, *, of_open: bool = False) -> Floats:
+        """Compute Σ idf of covered words (n, r, w), wholly or in part, / Σ idf of all, or of the open ones, (n, r)."""
+        questions = self.candidates.questions
+        share = questions.open_share if of_open else questions.share
+        of = self.closeness.read.of
+        return share(covered.reshape(len(of), covered.shape[-1]), of).reshape(self.shape)
+
+    def new_words(self) -> Flags:
+        """The question's words in each that is read and in none of the first four above it, (n, r, w)."""
+        covers = self.covers[:, : self.shape[1]]
+        first = covers[:, None, :TOP]
+        known = (self.above[: self.shape[1], :TOP][:, : first.shape[2], None] & first).any(axis=2)
+        return np.asarray(covers & ~known)
+
+    def of_partners(self, values: Floats, where: Flags | bool = True, *, sure: bool = False) -> Floats:
+        """Find the best of partners' values (n, r, p) where a condition holds, 0 without, times σ if `sure`, (n, r)."""
+        factor = self.sure[:, None, : values.shape[2]] if sure else 1.0
+        return np.asarray(np.maximum.reduce(values * factor * where, axis=2, initial=0.0))
+
+    def stated(self, of: Numbers, values: Floats, by: Numbers, *, sure: bool = True, first: bool = False) -> Floats:
+        """Find the best value of each candidate's links with sentences, (n, r), 0 without any.
+
+        Only those `by` partners count, or by the `first` candidate alone, times σ if `sure`.
+        """
+        factor, partners = np.zeros(self.shape), 1 if first else PARTNERS
+        factor[:, :partners] = self.sure[:, : factor.shape[1]][:, :partners] if sure else 1.0
+        best = np.zeros(factor.size)
+        np.maximum.at(best, of, values * factor.ravel()[by])
+        return best.reshape(factor.shape)
+
+    @cached_property
+    def chains(self) -> tuple[Floats, Floats]:
+        """How close each and the best two partners (or one twice) come to the question together, (n, r) both.
+
+        Times the better link to the two, then times the link between these, or their σ. A link is the share of the
+        title of one in the other, or what their rare words count, at most 1, times σ.
+        """
+        links, sure = self.links, self.sure[:, : min(PARTNERS, self.shape[1])]
+        link = np.maximum(np.maximum(links.title, links.holds), np.minimum(links.rare, 1.0)) * sure[:, None]
+        one, other = np.triu_indices(sure.shape[1])
+        onward, surely = np.empty((2, *self.shape))
+        for place, number in enumerate(self.of.tolist()):
+            question, own = self.candidates.questions[number], link[place]
+            close = self.close[place, :, : len(question.words)]
+            linked, _ = question.together(np.maximum(close.take(one, axis=0), close.take(other, axis=0)), close)
+            by_pair = own.T.copy()  # with pairs as rows, which are copied faster than columns
+            linked *= np.maximum(by_pair.take(one, axis=0), by_pair.take(other, axis=0))
+            between = np.maximum(own[one, other], own[other, one])
+            onward[place] = (linked * between[:, None]).max(axis=0, initial=0.0)
+            surely[place] = (linked * (sure[place, one] * sure[place, other])[:, None]).max(axis=0, initial=0.0)
+        return onward, surely

@@ -65,32 +65,25 @@ class ReadQuestion:
         return shares(self.open_idf, summed(self.open_idf) + TINY)
 
     @cached_property
-    def telling_pairs(self) -> tuple[Numbers, Numbers]:
+    def informative_pairs(self) -> tuple[Numbers, Numbers]:
         """The first and the second of each pair of words with idf > 3, (m,) both."""
-        telling = np.flatnonzero(self.idf > MIN_PAIR_IDF)
-        first, second = np.triu_indices(len(telling), 1)
-        return telling[first], telling[second]
+        high = np.flatnonzero(self.idf > MIN_PAIR_IDF)
+        first, second = np.triu_indices(len(high), 1)
+        return high[first], high[second]
 
     def together(self, close: Floats, others: Floats) -> Floats:
-        """Σ idf of the words that one text or another covers / Σ idf of all, (k, m).
+        """Σ idf of the words that one text or another covers / Σ idf of all, then of the open words, (2, k, m).
 
         `close` (k, w) and `others` (m, w) are how far each covers the question's words.
         """
-        return np.asarray(_together(close, others, self.shares[None])[0])
-
-    def together_and_open(self, close: Floats, others: Floats) -> Floats:
-        """The same, and the same over the words outside linked entities, (2, k, m)."""
-        return _together(close, others, np.stack([self.shares, self.open_shares]))
-
-
-def _together(close: Floats, others: Floats, shares_: Floats) -> Floats:
-    """Sums of `shares_` (n, w) times the larger of two values, (n, k, m), so that operations run along the others."""
-    theirs, found = np.ascontiguousarray(others.T)[:, None], np.empty((len(shares_), len(close), len(others)))
-    for part in in_batches(len(close), others.size):
-        better = np.maximum(np.ascontiguousarray(close[part].T)[..., None], theirs)
-        words, *size = better.shape
-        found[:, part] = (shares_ @ better.reshape(words, size[0] * size[1])).reshape(len(shares_), *size)
-    return found
+        both = np.stack([self.shares, self.open_shares])
+        # Operations run along the others.
+        theirs, result = np.ascontiguousarray(others.T)[:, None], np.empty((2, len(close), len(others)))
+        for part in in_batches(len(close), others.size):
+            better = np.maximum(np.ascontiguousarray(close[part].T)[..., None], theirs)
+            words, *size = better.shape
+            result[:, part] = (both @ better.reshape(words, size[0] * size[1])).reshape(2, *size)
+        return result
 
 
 def in_batches(count: int, size: int) -> Iterator[slice]:
@@ -103,8 +96,11 @@ def read_question(
 ) -> ReadQuestion:
     """Read a question, in which `reader` finds these `links`, against the corpus."""
     words_read, stop = reader.tokens(text), reader.language.stop
-    if not reader.language.english:
-        words_read, links = _unit_words(words_read, links)
+    if not reader.language.english:  # the words as `Words` has them, and the links by their places
+        parts = [unit_tokens([word]) for word in words_read]
+        start = [0, *accumulate(map(len, parts))]
+        links = [replace(link, start=start[link.start], end=start[link.end]) for link in links]
+        words_read = [unit for part in parts for unit in part]
     inside = {place for link in links for place in range(link.start, link.end)}
     first: dict[str, int] = {}
     for place, word in enumerate(words_read):
@@ -130,14 +126,6 @@ def read_question(
         entities,
         chunks,
     )
-
-
-def _unit_words(words: Sequence[Token], links: Sequence[Link]) -> tuple[list[Token], list[Link]]:
-    """The words as `Words` has them, and the links by their places."""
-    each = [unit_tokens([word]) for word in words]
-    start = [0, *accumulate(map(len, each))]
-    moved = [replace(link, start=start[link.start], end=start[link.end]) for link in links]
-    return [unit for units in each for unit in units], moved
 
 
 def _linked(
@@ -186,17 +174,14 @@ class Questions(Sequence[ReadQuestion]):
         """A question by its number."""
         return self.each[number]
 
-    @cached_property
-    def _inside(self) -> Flags:
-        counts = np.array([len(one.words) for one in self.each], np.int64)
-        return np.asarray(np.arange(counts.max(initial=0)) < counts[:, None])
-
     def _rows(self, columns: Sequence[NDArray[Any]], otherwise: Any = 0) -> NDArray[Any]:
-        """What is known of each question's words as rows, (q, w), `otherwise` beyond a question's own."""
+        """Lay out values of each question's words as rows, (q, w), `otherwise` beyond a question's own."""
+        counts = np.array([len(one.words) for one in self.each], np.int64)
+        inside = np.arange(counts.max(initial=0)) < counts[:, None]
         values = np.concatenate(columns)
-        found = np.full(self._inside.shape, otherwise, values.dtype)
-        found[self._inside] = values
-        return found
+        rows = np.full(inside.shape, otherwise, values.dtype)
+        rows[inside] = values
+        return rows
 
     @cached_property
     def numbers(self) -> Numbers:
@@ -209,32 +194,29 @@ class Questions(Sequence[ReadQuestion]):
         return self._rows([one.frequency for one in self.each])
 
     @cached_property
-    def _capital_shares(self) -> Floats:
-        idf = [one.idf * one.capital for one in self.each]
-        return self._rows([shares(one, summed(one) + TINY) for one in idf])
-
-    @cached_property
-    def _shares(self) -> Floats:
-        return self._rows([one.shares for one in self.each])
-
-    @cached_property
-    def _open_shares(self) -> Floats:
-        return self._rows([one.open_shares for one in self.each])
+    def _shares(self) -> tuple[Floats, Floats, Floats]:
+        """Of all words, of the open and of the capitalised ones."""
+        capital = [one.idf * one.capital for one in self.each]
+        return (
+            self._rows([one.shares for one in self.each]),
+            self._rows([one.open_shares for one in self.each]),
+            self._rows([shares(one, summed(one) + TINY) for one in capital]),
+        )
 
     def share(self, covered: Flags | Floats, of: Numbers) -> Floats:
         """Σ idf of the covered words (k, w) / Σ idf of all, (k,), each row of the words of the question it is `of`.
 
         A word may be covered in part.
         """
-        return products(covered, self._shares, of)
+        return products(covered, self._shares[0], of)
 
     def open_share(self, covered: Flags | Floats, of: Numbers) -> Floats:
         """The same over the words outside linked entities: what a question asks beyond what it names."""
-        return products(covered, self._open_shares, of)
+        return products(covered, self._shares[1], of)
 
     def capital_share(self, covered: Flags, of: Numbers) -> Floats:
         """The same over the capitalised words."""
-        return products(covered, self._capital_shares, of)
+        return products(covered, self._shares[2], of)
 
     @cached_property
     def _by_remainder(self) -> tuple[Numbers, Numbers, NDArray[np.int16], NDArray[np.int64]]:
@@ -272,26 +254,23 @@ class Questions(Sequence[ReadQuestion]):
     def covered(self, numbers: NDArray[Any], begin: NDArray[Any], end: NDArray[Any], of: Numbers) -> Flags:
         """Which words of the question it is `of` occur in each of k ranges of word numbers, (k, w)."""
         inside = np.zeros((len(begin), self.numbers.shape[1]), bool)
-        for part in of_some_words(end - begin):
-            self._cover(inside[part], numbers, begin[part], end[part], of[part])
+        mask, first, which, known = self._by_remainder
+        for part in word_batches(end - begin):
+            asking, lengths = of[part], (end - begin)[part]
+            stops = lengths.cumsum()
+            read = numbers[np.arange(lengths.sum()) + (end[part] - stops).repeat(lengths)]
+            place = np.empty(len(read), np.int64)
+            begins = np.flatnonzero(np.diff(asking, prepend=-1)).tolist()
+            for one, rest in pairwise([*begins, len(asking)]):  # few: ranges of a question stand side by side
+                words = slice(int(stops[one] - lengths[one]), int(stops[rest - 1]))
+                place[words] = (read[words] & mask[asking[one]]) + first[asking[one]]
+            hit = np.flatnonzero(which[place] != UNKNOWN)  # few, so that only these need be compared
+            hit = hit[known[place[hit]] == read[hit]]
+            inside[part][stops.searchsorted(hit, "right"), which[place[hit]]] = True
         return inside
 
-    def _cover(self, inside: Flags, numbers: NDArray[Any], begin: Numbers, end: Numbers, of: Numbers) -> None:
-        mask, first, which, known = self._by_remainder
-        lengths = end - begin
-        stops = lengths.cumsum()
-        read = numbers[np.arange(lengths.sum()) + (end - stops).repeat(lengths)]
-        place = np.empty(len(read), np.int64)
-        begins = np.flatnonzero(np.diff(of, prepend=-1)).tolist()
-        for one, rest in pairwise([*begins, len(of)]):  # ranges of the same question side by side: there are few such
-            words = slice(int(stops[one] - lengths[one]), int(stops[rest - 1]))
-            place[words] = (read[words] & mask[of[one]]) + first[of[one]]
-        hit = np.flatnonzero(which[place] != UNKNOWN)  # few, so that only these need be compared
-        hit = hit[known[place[hit]] == read[hit]]
-        inside[stops.searchsorted(hit, "right"), which[place[hit]]] = True
 
-
-def of_some_words(lengths: Numbers) -> Iterator[slice]:
+def word_batches(lengths: Numbers) -> Iterator[slice]:
     """Slices of ranges that have some `VALUE_BATCH` words each: all of long passages would take a hundred MB."""
     cuts = np.flatnonzero(np.diff(lengths.cumsum() // VALUE_BATCH)) + 1
     return (slice(*pair) for pair in pairwise([0, *cuts.tolist(), len(lengths)]))

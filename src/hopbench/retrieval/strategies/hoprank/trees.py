@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -124,85 +124,63 @@ class Ways:
         nothing is left to compute for a row but its pattern (Yang, Fast TreeSHAP, 2021).
         """
         size = self.share.shape[1]
-        order = np.argsort(self.feature, axis=None, kind="stable")
-        order = order[np.isin(order, self._split_places[0] * size + self._split_places[1])]
-        feature, begin = np.unique(self.feature.ravel()[order], return_index=True)
-        return order // size, feature, begin, self._by_pattern()[order // size, :, order % size]
-
-    def _by_pattern(self) -> Floats:
-        """What each place of each way adds, (l, 2ᵈ, d)."""
-        size = self.share.shape[1]
         passes = (np.arange(1 << size)[:, None] >> np.arange(size) & 1).astype(np.float64)
         share = self.share[:, None]
         weight = np.zeros((len(share), *passes.shape))
         for point, part in _POINTS[size // 2 - 1]:
             factor = (1.0 - point) * share + point * passes
             weight += part * np.multiply.reduce(factor, axis=2)[..., None] / factor
-        return np.asarray(self.value[:, None, None] * (passes - share) * weight)
-
-    @classmethod
-    def of(cls, ways: Sequence[_Way], length: int) -> Ways:
-        """The ways, of at most `length` features each."""
-        shape = len(ways), length
-        of_way, share = np.zeros(shape, np.int64), np.ones(shape)
-        for number, way in enumerate(ways):
-            of_way[number, : len(way.shares)] = list(way.shares)
-            share[number, : len(way.shares)] = list(way.shares.values())
-        splits = [(number, *split) for number, way in enumerate(ways) for split in sorted(way.splits)]
-        ends, places, features, thresholds, rights = zip(*splits, strict=True)
-        return cls(
-            value=np.array([way.value for way in ways]),
-            feature=of_way,
-            share=share,
-            split_leaf=np.array(ends, np.int64),
-            split_place=np.array(places, np.int64),
-            split_feature=np.array(features, np.int64),
-            split_threshold=np.array(thresholds, np.float64),
-            split_right=np.array(rights, bool),
-        )
-
-
-@dataclass(frozen=True)
-class _Way:
-    """A way to a leaf: its value, the share of rows that pass each feature, and splits.
-
-    A split is the feature's place, its number, the threshold, and whether the way goes right.
-    """
-
-    value: float
-    shares: dict[int, float]
-    splits: list[tuple[int, int, float, bool]]
+        by_pattern = self.value[:, None, None] * (passes - share) * weight
+        order = np.argsort(self.feature, axis=None, kind="stable")
+        order = order[np.isin(order, self._split_places[0] * size + self._split_places[1])]
+        feature, begin = np.unique(self.feature.ravel()[order], return_index=True)
+        return order // size, feature, begin, by_pattern[order // size, :, order % size]
 
 
 def ways_of(trees: Sequence[Tree]) -> list[Ways]:
     """All ways of some trees that have a split, those of similar length together: short ones take less work."""
-    ways = [way for tree in trees for way in _ways_of(tree)]
-    by_length = (
-        [way for way in ways if length - 2 < len(way.shares) <= length] for length in range(2, MAX_PATH + 1, 2)
+    by_length: dict[int, list[_Way]] = {length: [] for length in range(2, MAX_PATH + 1, 2)}
+    for tree in trees:
+        below: dict[int, float] = {~leaf: float(count) for leaf, count in enumerate(tree.count)}
+        leaves = tree.leaves()
+        for leaf, path in leaves:
+            for split, _ in path:
+                below[split] = below.get(split, 0.0) + tree.count[leaf]
+        for leaf, path in leaves:
+            shares: dict[int, float] = {}
+            splits = []
+            for split, right in path:
+                feature = tree.feature[split]
+                into = below[tree.right[split] if right else tree.left[split]]
+                shares[feature] = shares.get(feature, 1.0) * into / below[split]
+                splits.append((list(shares).index(feature), feature, tree.threshold[split], right))
+            if shares:
+                by_length[len(shares) + len(shares) % 2].append((tree.value[leaf], shares, splits))
+    return [_joined(ways, length) for length, ways in by_length.items() if ways]
+
+
+# The value of a leaf, the share of rows that pass each feature on the way to it, and the splits: the feature's place
+# among those, its number, the threshold, and whether the way goes right.
+_Way = tuple[float, dict[int, float], list[tuple[int, int, float, bool]]]
+
+
+def _joined(ways: Sequence[_Way], length: int) -> Ways:
+    features, share = np.zeros((len(ways), length), np.int64), np.ones((len(ways), length))
+    for number, (_, shares, _) in enumerate(ways):
+        features[number, : len(shares)] = list(shares)
+        share[number, : len(shares)] = list(shares.values())
+    splits = [(number, *split) for number, (_, _, own) in enumerate(ways) for split in sorted(own)]
+    ends, places, split_features, thresholds, rights = zip(*splits, strict=True)
+    return Ways(
+        value=np.array([value for value, _, _ in ways]),
+        feature=features,
+        share=share,
+        split_leaf=np.array(ends, np.int64),
+        split_place=np.array(places, np.int64),
+        split_feature=np.array(split_features, np.int64),
+        split_threshold=np.array(thresholds, np.float64),
+        split_right=np.array(rights, bool),
     )
-    return [Ways.of(chosen, 2 * half) for half, chosen in enumerate(by_length, 1) if chosen]
-
-
-def _ways_of(tree: Tree) -> Iterator[_Way]:
-    below = _counts(tree)
-    for leaf, way in tree.leaves():
-        shares: dict[int, float] = {}
-        splits = []
-        for split, right in way:
-            feature = tree.feature[split]
-            into = below[tree.right[split] if right else tree.left[split]]
-            shares[feature] = shares.get(feature, 1.0) * into / below[split]
-            splits.append((list(shares).index(feature), feature, tree.threshold[split], right))
-        yield _Way(tree.value[leaf], shares, splits)
-
-
-def _counts(tree: Tree) -> dict[int, float]:
-    """Count the training rows that pass each split and leaf."""
-    found: dict[int, float] = {~leaf: float(count) for leaf, count in enumerate(tree.count)}
-    for leaf, way in tree.leaves():
-        for split, _ in way:
-            found[split] = found.get(split, 0.0) + tree.count[leaf]
-    return found
 
 
 MAX_LEAVES = 16
@@ -225,27 +203,35 @@ class Trees:
         """Evaluate rows (k, f), (k,)."""
         if not self.trees:
             return np.zeros(len(features))
+        split_feature, threshold, on_the_left = self._splits
         first = MAX_LEAVES * np.arange(len(self.trees))[:, None]
-        parts = [
-            self._leaf_values.take(first + self._leaf(features[part])) for part in blocks(len(features), ROW_BATCH)
-        ]
-        return np.concatenate([np.zeros(0), *map(summed, parts)])
-
-    def _leaf(self, features: Floats) -> NDArray[np.int8]:
-        """Find the leaf, counted from the left, that each row reaches in each tree, (t, k).
-
-        A row that goes right at a split cannot reach the leaves on its left. What is left over begins with its leaf
-        (Lucchese et al., QuickScorer, SIGIR 2015).
-        """
-        splits = self._splits
-        right = features.T.copy().take(splits.feature, axis=0) > splits.threshold[..., None]
-        out = np.multiply(right.view(np.uint8), splits.on_the_left[..., None])
-        return np.asarray(_FIRST_LEFT.take(np.bitwise_or.reduce(out, axis=0)))
+        parts = [np.zeros(0)]
+        for part in blocks(len(features), ROW_BATCH):
+            # A row that goes right at a split cannot reach the leaves on its left. What is left over begins with its
+            # leaf (Lucchese et al., QuickScorer, SIGIR 2015).
+            right = features[part].T.copy().take(split_feature, axis=0) > threshold[..., None]
+            out = np.multiply(right.view(np.uint8), on_the_left[..., None])
+            leaf = _FIRST_LEFT.take(np.bitwise_or.reduce(out, axis=0))
+            parts.append(summed(self._leaf_values.take(first + leaf)))
+        return np.concatenate(parts)
 
     @cached_property
     @done_once()
-    def _splits(self) -> _Splits:
-        return _Splits.of(self.trees)
+    def _splits(self) -> tuple[Numbers, Floats, NDArray[np.uint8] | NDArray[np.uint16]]:
+        """The splits of t trees by their number, (s, t): feature, threshold, and the bits of leaves on the left.
+
+        No leaf is on the left where a tree has no such split.
+        """
+        size = max((len(tree.feature) for tree in self.trees), default=0), len(self.trees)
+        feature, threshold = np.zeros(size, np.int64), np.zeros(size)
+        on_the_left = np.zeros(size, np.uint16)
+        for number, tree in enumerate(self.trees):
+            count = len(tree.feature)
+            feature[:count, number], threshold[:count, number] = tree.feature, tree.threshold
+            for leaf, (_, path) in enumerate(tree.leaves()):
+                for split, right in path:
+                    on_the_left[split, number] |= 0 if right else 1 << leaf
+        return feature, threshold, on_the_left.astype(np.uint8) if size[0] < BYTE_BITS else on_the_left
 
     @cached_property
     @done_once()
@@ -276,32 +262,6 @@ class Trees:
         return ways_of(self.trees)
 
 
-@dataclass(frozen=True, eq=False)
-class _Splits:
-    """The splits of t trees by their number, (s, t): feature, threshold, bits of leaves on the left.
-
-    No leaf is on the left where a tree has no such split.
-    """
-
-    feature: Numbers
-    threshold: Floats
-    on_the_left: NDArray[np.uint8] | NDArray[np.uint16]
-
-    @classmethod
-    def of(cls, trees: Sequence[Tree]) -> _Splits:
-        """Collect the splits of some trees."""
-        size = max((len(tree.feature) for tree in trees), default=0), len(trees)
-        feature, threshold = np.zeros(size, np.int64), np.zeros(size)
-        on_the_left = np.zeros(size, np.uint16)
-        for number, tree in enumerate(trees):
-            count = len(tree.feature)
-            feature[:count, number], threshold[:count, number] = tree.feature, tree.threshold
-            for leaf, (_, way) in enumerate(tree.leaves()):
-                for split, right in way:
-                    on_the_left[split, number] |= 0 if right else 1 << leaf
-        return cls(feature, threshold, on_the_left.astype(np.uint8) if size[0] < BYTE_BITS else on_the_left)
-
-
 MAX_TREES = 5000
 MAX_NUMBER = 1e6  # no score has use for larger numbers, and sums of them would lose what others say
 MAX_ROWS = 2**53
@@ -309,18 +269,9 @@ MAX_ROWS = 2**53
 
 def tree_lines(trees: Trees) -> str:
     """Write the items of a JSON list of trees, one on each line."""
-    return ",".join("\n  " + json.dumps(_content(tree, trees.names)) for tree in trees.trees)
-
-
-def _content(tree: Tree, names: Sequence[str]) -> dict[str, Any]:
-    return {
-        "feature": [names[number] for number in tree.feature],
-        "threshold": list(tree.threshold),
-        "left": list(tree.left),
-        "right": list(tree.right),
-        "value": list(tree.value),
-        "count": list(tree.count),
-    }
+    names = trees.names
+    rows = ({**vars(tree), "feature": [names[number] for number in tree.feature]} for tree in trees.trees)
+    return ",".join("\n  " + json.dumps(row) for row in rows)
 
 
 def read_trees(content: object, names: Sequence[str]) -> Trees:
@@ -330,55 +281,46 @@ def read_trees(content: object, names: Sequence[str]) -> Trees:
     if len(content) > MAX_TREES:
         raise ValueError(f"{len(content)} trees, {MAX_TREES} are allowed")
     number = {name: place for place, name in enumerate(names)}
-    return Trees(tuple(names), tuple(_tree(one, number) for one in content))
-
-
-def _tree(one: Mapping[str, Any], number: Mapping[str, int]) -> Tree:
-    return Tree(
-        feature=[number[name] for name in one["feature"]],
-        threshold=[float(value) for value in one["threshold"]],
-        left=[int(node) for node in one["left"]],
-        right=[int(node) for node in one["right"]],
-        value=[float(value) for value in one["value"]],
-        count=[int(rows) for rows in one["count"]],
+    trees = (
+        Tree(
+            feature=[number[name] for name in one["feature"]],
+            threshold=[float(value) for value in one["threshold"]],
+            left=[int(node) for node in one["left"]],
+            right=[int(node) for node in one["right"]],
+            value=[float(value) for value in one["value"]],
+            count=[int(rows) for rows in one["count"]],
+        )
+        for one in content
     )
+    return Trees(tuple(names), tuple(trees))
 
 
 def check_trees(trees: Trees, name: str, remedy: str) -> None:
     """Raise InputError for splits and leaves that are no tree, or one that this version cannot evaluate."""
     for place, tree in enumerate(trees.trees):
-        fault = next((words for broken, words in _FAULTS if broken(tree)), None)
-        if fault:
+        if fault := next(_faults(tree), None):
             raise InputError(f"{name}: tree {place} {fault}: {remedy}")
 
 
-def _uneven(tree: Tree) -> bool:
-    splits = {len(one) for one in (tree.feature, tree.threshold, tree.left, tree.right)}
-    leaves = {len(tree.value), len(tree.count)}
-    return len(splits) > 1 or leaves != {len(tree.feature) + 1}
-
-
-def _unreached(tree: Tree) -> bool:
+def _faults(tree: Tree) -> Iterator[str]:
+    """Name faults in order; only the first holds: a later check relies on what those before it have ruled out."""
     splits = len(tree.feature)
-    below = {*tree.left, *tree.right}
-    return below != {*range(1, splits), *(~leaf for leaf in range(splits + 1) if splits)}
-
-
-# In this order: a later one relies on what those before it have ruled out.
-_FAULTS: tuple[tuple[Callable[[Tree], bool], str], ...] = (
-    (_uneven, "has lists of lengths that do not fit: n features, thresholds, left and right ends, n + 1 leaves"),
-    (lambda tree: len(tree.value) > MAX_LEAVES, f"has more than {MAX_LEAVES} leaves"),
-    (_unreached, "does not reach each of its splits and leaves"),
-    (
-        lambda tree: any(0 <= end <= split for side in (tree.left, tree.right) for split, end in enumerate(side)),
-        "leads back to a split above",
-    ),
-    (lambda tree: not all(map(math.isfinite, [*tree.threshold, *tree.value])), "holds a number that is not finite"),
-    (lambda tree: max(map(abs, tree.value)) > MAX_NUMBER, f"holds a value beyond {MAX_NUMBER:,.0f}"),
-    (lambda tree: min(tree.count) < 1, "has a leaf of no training row"),
-    (lambda tree: max(tree.count) > MAX_ROWS, f"has a leaf of more than {MAX_ROWS:,} training rows"),
-    (
-        lambda tree: any(len({tree.feature[split] for split, _ in way}) > MAX_PATH for _, way in tree.leaves()),
-        f"asks for more than {MAX_PATH} features on the way to a leaf",
-    ),
-)
+    sides = tree.left, tree.right
+    if {len(tree.threshold), *map(len, sides)} != {splits} or {len(tree.value), len(tree.count)} != {splits + 1}:
+        yield "has lists of lengths that do not fit: n features, thresholds, left and right ends, n + 1 leaves"
+    if splits >= MAX_LEAVES:
+        yield f"has more than {MAX_LEAVES} leaves"
+    if {*tree.left, *tree.right} != {*range(1, splits), *(~leaf for leaf in range(splits + 1) if splits)}:
+        yield "does not reach each of its splits and leaves"
+    if any(0 <= end <= split for side in sides for split, end in enumerate(side)):
+        yield "leads back to a split above"
+    if not all(map(math.isfinite, [*tree.threshold, *tree.value])):
+        yield "holds a number that is not finite"
+    if max(map(abs, tree.value)) > MAX_NUMBER:
+        yield f"holds a value beyond {MAX_NUMBER:,.0f}"
+    if min(tree.count) < 1:
+        yield "has a leaf of no training row"
+    if max(tree.count) > MAX_ROWS:
+        yield f"has a leaf of more than {MAX_ROWS:,} training rows"
+    if any(len({tree.feature[split] for split, _ in path}) > MAX_PATH for _, path in tree.leaves()):
+        yield f"asks for more than {MAX_PATH} features on the way to a leaf"

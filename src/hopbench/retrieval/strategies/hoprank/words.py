@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache, cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import RULE_RELATIONS
 from hopbench.retrieval.index import Arrays, Batch
 from hopbench.retrieval.support.arithmetic import log, row_lengths
-from hopbench.retrieval.support.arrays import compact, distinct, expand_ranges
+from hopbench.retrieval.support.arrays import Lists, compact, distinct, expand_ranges
 from hopbench.retrieval.text import ENGLISH, Language, sentences, tokens, unit_tokens, units
 from hopbench.retrieval.traversal.adjacency import Adjacency
 from hopbench.retrieval.types import Chunk, Counters
@@ -61,8 +61,9 @@ class Words:
     """All words of n chunks in order; a chunk's title is its sentence 0 and may be empty.
 
     `numbers` (t,) are word numbers and `capital` (t,) whether each could begin a name; `sentence_start` (s + 1,) are
-    offsets into them; `chunk_start` (n + 1,) are offsets into the sentences. `idf` and `frequency` (v,) are by word:
-    `idf = ln(1 + (n − df + ½)/(df + ½))`, as in BM25.
+    offsets into them; `chunk_start` (n + 1,) are offsets into the sentences. By word (v,): `idf` and `frequency`,
+    `idf = ln(1 + (n − df + ½)/(df + ½))` as in BM25, and `word_vectors` (v, 256). `sentence_lengths` (s,) are the
+    lengths of sentences' vectors, the sums of their words' by `weights`.
     """
 
     vocabulary: Mapping[str, int]
@@ -73,83 +74,72 @@ class Words:
     frequency: Numbers
     idf: Floats
     stop: Flags
-
-    _ARRAYS: ClassVar[Sequence[str]] = (
-        "numbers",
-        "capital",
-        "sentence_start",
-        "chunk_start",
-        "frequency",
-        "idf",
-        "stop",
-    )
-
-    @classmethod
-    def read(cls, chunks: Sequence[Chunk], language: Language = ENGLISH) -> Words:
-        """Split and number the words of chunks."""
-        vocabulary: dict[str, int] = {}
-        # Arrays: lists of a million passages' words would take half a gigabyte each.
-        numbers, capital = array("i"), bytearray()
-        sentence_start, chunk_start = array("q", [0]), array("q", [0])
-        for chunk in chunks:
-            for sentence in (chunk.title, *sentences(chunk.text)):
-                words = tokens(sentence) if language.english else unit_tokens(tokens(sentence))
-                for word in words:
-                    numbers.append(vocabulary.setdefault(word.folded, len(vocabulary)))
-                    capital.append(word.capital)
-                sentence_start.append(len(numbers))
-            chunk_start.append(len(sentence_start) - 1)
-        starts = compact(np.array(sentence_start, np.int64)), np.array(chunk_start, np.int64)
-        of_words = np.array(numbers, np.int32)
-        frequency = _frequency(of_words, starts[0][starts[1]], len(vocabulary))
-        return cls(
-            vocabulary,
-            of_words,
-            np.array(capital, np.bool_),
-            *starts,
-            frequency,
-            log(1.0 + (len(chunks) - frequency + 0.5) / (frequency + 0.5)),
-            np.array([word in language.stop for word in vocabulary], bool),
-        )
+    word_vectors: NDArray[np.int16]
+    sentence_lengths: Floats
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Words:
-        """Restore words from their `arrays`."""
+        """Restore words from what `read_words` returns; other arrays are left aside."""
         spelled = arrays["vocabulary"].tobytes().decode().split("\n")
         vocabulary = {word: number for number, word in enumerate(spelled)} if len(arrays["idf"]) else {}
-        return cls(vocabulary, **{name: arrays[name] for name in cls._ARRAYS})
+        return cls(vocabulary, *(arrays[field.name] for field in fields(cls)[1:]))
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the words as arrays by name, the vocabulary as UTF-8 lines."""
-        spelled = np.frombuffer("\n".join(self.vocabulary).encode(), np.uint8)
-        return {"vocabulary": spelled} | {name: getattr(self, name) for name in self._ARRAYS}
+    @cached_property
+    def weights(self) -> Floats:
+        """The weight of each word of the vocabulary in a sentence, (v,): its idf, 0 for stop words."""
+        return on_weight_grid(self.idf * ~self.stop)
 
     def lengths(self, rows: NDArray[Any]) -> Numbers:
         """Count the words of chunks."""
         begin, end = (self.sentence_start[self.chunk_start[each]] for each in (rows, rows + 1))
         return np.asarray(end - begin)
 
-    def of_titles(self, rows: NDArray[Any]) -> tuple[Numbers, Numbers]:
-        """Return where the words of the chunks' titles begin and end."""
-        return self.of_sentences(self.chunk_start[rows])
-
     def of_sentences(self, sentence: NDArray[Any]) -> tuple[Numbers, Numbers]:
         """Return where the words of sentences begin and end."""
         return self.sentence_start[sentence], self.sentence_start[sentence + 1]
 
-    def sentence_of(self, position: NDArray[Any]) -> Numbers:
-        """Find the sentence of the word at each position."""
-        return np.searchsorted(self.sentence_start, position, "right") - 1
+
+def read_words(chunks: Sequence[Chunk], language: Language = ENGLISH) -> dict[str, NDArray[Any]]:
+    """Split and number the words of chunks: the arrays of `Words` by name, the vocabulary as UTF-8 lines."""
+    vocabulary: dict[str, int] = {}
+    # Arrays: lists of a million passages' words would take half a gigabyte each.
+    numbers, capital = array("i"), bytearray()
+    sentence_start, chunk_start = array("q", [0]), array("q", [0])
+    for chunk in chunks:
+        for sentence in (chunk.title, *sentences(chunk.text)):
+            words = tokens(sentence) if language.english else unit_tokens(tokens(sentence))
+            for word in words:
+                numbers.append(vocabulary.setdefault(word.folded, len(vocabulary)))
+                capital.append(word.capital)
+            sentence_start.append(len(numbers))
+        chunk_start.append(len(sentence_start) - 1)
+    of_sentences, of_chunks = compact(np.array(sentence_start, np.int64)), np.array(chunk_start, np.int64)
+    of_words = np.array(numbers, np.int32)
+    frequency = _frequency(of_words, of_sentences[of_chunks], len(vocabulary))
+    idf = log(1.0 + (len(chunks) - frequency + 0.5) / (frequency + 0.5))
+    stop = np.array([word in language.stop for word in vocabulary], bool)
+    vectors = word_vectors(list(vocabulary))
+    return {
+        "vocabulary": np.frombuffer("\n".join(vocabulary).encode(), np.uint8),
+        "numbers": of_words,
+        "capital": np.array(capital, np.bool_),
+        "sentence_start": of_sentences,
+        "chunk_start": of_chunks,
+        "frequency": frequency,
+        "idf": idf,
+        "stop": stop,
+        "word_vectors": vectors,
+        "sentence_lengths": vector_lengths(vectors, on_weight_grid(idf * ~stop), of_words, of_sentences),
+    }
 
 
 def _frequency(numbers: NDArray[np.int32], start: Numbers, size: int) -> Numbers:
-    """Count the chunks that contain each word."""
     frequency = np.zeros(size, np.int64)
     for begin in range(0, len(start) - 1, CHUNK_BATCH):
         own = start[begin : begin + CHUNK_BATCH + 1]
         chunk = np.repeat(np.arange(len(own) - 1), np.diff(own))
-        found = np.unique(chunk * max(size, 1) + numbers[own[0] : own[-1]])
-        frequency += np.bincount(found % max(size, 1), minlength=size)
+        pairs = np.unique(chunk * max(size, 1) + numbers[own[0] : own[-1]])
+        frequency += np.bincount(pairs % max(size, 1), minlength=size)
     return frequency
 
 
@@ -244,29 +234,6 @@ def _in_steps(vectors: NDArray[np.floating[Any]]) -> NDArray[np.int16]:
 
 
 @dataclass(frozen=True, eq=False)
-class Having:
-    """The n pairs of one of v words and a text that has it, `word` and `text` (n,), each once and in their order.
-
-    The pairs of a word begin at `start` (v + 1,). Few texts have a word: an array of all words and texts would be
-    nearly all zeros, and the longer the texts the more of them.
-    """
-
-    word: Numbers
-    text: Numbers
-    start: Numbers
-
-    @classmethod
-    def of(cls, word: Numbers, text: Numbers, words: int, texts: int) -> Having:
-        """From pairs in any order, some of them several times; there are so many words and texts."""
-        word, text = np.divmod(distinct(word * max(texts, 1) + text), max(texts, 1))
-        return cls(word, text, word.searchsorted(np.arange(words + 1)))
-
-    def of_words(self, words: Numbers) -> tuple[Numbers, Numbers]:
-        """The pairs of some words, word by word, by their places here, and which of these words each has."""
-        return expand_ranges(self.start[words], self.start[words + 1])
-
-
-@dataclass(frozen=True, eq=False)
 class ListedWords:
     """The s sentences of k chunks, chunk by chunk, a title being its chunk's first, and their t words but stop words.
 
@@ -321,14 +288,20 @@ class ListedWords:
         """Find the largest value of each chunk's sentences, (s, …) → (k, …)."""
         return np.asarray(np.maximum.reduceat(values, self.first[:-1]))
 
-    def having(self, chosen: Flags) -> Having:
-        """Find which sentences have which of the v chosen words among the distinct ones (m,)."""
+    def having(self, chosen: Flags) -> Lists:
+        """List the sentences that have each of the v chosen words among the distinct ones (m,), once each."""
         number, hit = chosen.cumsum() - 1, np.flatnonzero(chosen[self.word])
-        return Having.of(number[self.word[hit]], self.owner[hit], int(chosen.sum()), len(self.sentences))
+        return lists_of(number[self.word[hit]], self.owner[hit], int(chosen.sum()), len(self.sentences))
 
-    def in_chunks(self, sentences: Having) -> Having:
-        """Find which chunks have which words, from the sentences that have them."""
-        return Having.of(sentences.word, self.chunk[sentences.text], len(sentences.start) - 1, len(self.first) - 1)
+    def in_chunks(self, sentences: Lists) -> Lists:
+        """List the chunks that have each word, from the sentences that have it."""
+        return lists_of(sentences.owner, self.chunk[sentences.values], len(sentences), len(self.first) - 1)
+
+
+def lists_of(word: Numbers, text: Numbers, words: int, texts: int) -> Lists:
+    """List each word's texts, once and in their order, from pairs; an array of all would be nearly all zeros."""
+    word, text = np.divmod(distinct(word * max(texts, 1) + text), max(texts, 1))
+    return Lists(text, word.searchsorted(np.arange(words + 1)))
 
 
 RELATIONS_VERSION = "relations-2"  # of what is kept in files
