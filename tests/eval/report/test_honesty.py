@@ -34,7 +34,9 @@ def scored(data: ReportData, metric: str, values: Mapping[str, float]) -> Report
     told = {"label": data.labels[0], "baseline": "bm25", "metric": metric, "verdict": "not distinguishable", "n": 3}
     unknown = dict.fromkeys(("effect", "ci_low", "ci_high", "family_low", "family_high", "mde"))
     counts = {"p": 1.0, "p_adjusted": 1.0, "wins": 0, "losses": 0, "ties": 3}
-    return replace(changed, questions=questions, comparisons=[told | unknown | counts], intervals={})
+    benchmark = {**changed.results["benchmark"], "primary_metric": metric}
+    results = {**changed.results, "benchmark": benchmark}
+    return replace(changed, results=results, questions=questions, comparisons=[told | unknown | counts], intervals={})
 
 
 def page_of(data: ReportData, folder: Path) -> str:

@@ -255,7 +255,7 @@ def test_a_key_comes_from_a_secret_block_and_stands_nowhere_in_the_clear(
         assert mine() == ["JUDGE_API_KEY"]
     assert os.environ["JUDGE_API_KEY"] == "sk-T0PSECRET"
     assert os.environ["OPENAI_API_KEY"] == "of the environment"
-    home = prefect_runtime._home.root
+    home = Path(os.environ["PREFECT_HOME"]).parent
     kept = [file for file in home.rglob("*") if file.is_file() and b"sk-T0PSECRET" in file.read_bytes()]
     assert [] == kept
 

@@ -35,7 +35,7 @@ def stacks(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         ours = [frame for frame in reversed(frames) if frame.f_globals["__name__"].startswith("hopbench.")]
         names = [frame.f_code.co_name for frame in ours]
         if not batch.alone:  # not those that measure latency
-            seen.append([*names[names.index("main") + 1 :], "search"])
+            seen.append([*names[names.index("run_command") :], "search"])
         return search(self, batch, counters)
 
     monkeypatch.setattr(BM25, "search", recording)
