@@ -33,7 +33,8 @@ def report():
     sys.setprofile(None)
     with open(out, "w", encoding="utf-8") as file:
         for code in seen:
-            if code.co_filename.startswith(product) and code.co_filename.endswith(".py") and not code.co_name.startswith("<") and code.co_flags & 1:
+            name = code.co_filename
+            if name.startswith(product) and name.endswith(".py") and code.co_name[0] != "<" and code.co_flags & 1:
                 file.write(f"{code.co_filename} {code.co_qualname}\\n")
 atexit.register(report)
 threading.setprofile(note)
