@@ -96,7 +96,10 @@ class GraphOptions:
     ] = "kglite"
     embedder: Annotated[
         str,
-        Setting("wordllama, minilm, fastembed:MODEL, openai:MODEL or a plug-in's NAME[:MODEL].", values="embedders"),
+        Setting(
+            "wordllama, minilm, multilingual, fastembed:MODEL, openai:MODEL or a plug-in's NAME[:MODEL].",
+            values="embedders",
+        ),
     ] = "wordllama"
     extractor: Annotated[
         str,

@@ -36,6 +36,7 @@ NAMES: Mapping[str, str] = dict(
 )
 _LIKE_ENGLISH = (_EN, UNKNOWN, MIXED)
 _ENGLISH_EMBEDDERS = ("wordllama", "minilm")
+_MULTILINGUAL = frozenset("ar de es fr it ja ko nl pl pt ru th tr zh mul".split())  # what `--embedder multilingual` knows
 _PAIRED = frozenset(("ja", "zh", "th", "lo", "km", "my", "bo"))  # their stop words and stems would be of words
 _SCRIPTS: Mapping[str, str] = dict(
     pair.split(":")
@@ -115,7 +116,10 @@ class Language:
             stop = f"{own} stop words" if self.stop else "no list of stop words"
             words = f"{stop}, {f'{own} stems' if self.stemmer else 'no stemmer'}"
         if embedder.startswith(_ENGLISH_EMBEDDERS) and self.code not in (_EN, UNKNOWN):
-            words += "; the default embedder knows English alone: take --embedder fastembed:MODEL or openai:MODEL"
+            take = "--embedder multilingual (pip install 'hopbench[multilingual]')"
+            if self.code not in _MULTILINGUAL:
+                take = "--embedder fastembed:intfloat/multilingual-e5-large or openai:MODEL"
+            words += f"; {embedder.partition(':')[0]} knows English alone: take {take}"
         return words
 
     @property
