@@ -2,8 +2,8 @@
 
     python -m tools.docs_sets [BENCHMARKS] [--out build/docs-sets]
 
-A folder of BENCHMARKS with `documents/` and `questions.jsonl` is one; `docs_gold.py` beside them maps each gold place to
-the passages that hold it. A place is found by any of them, so every choice of one passage for each place is a set.
+A folder of BENCHMARKS with `documents/` and `questions.jsonl` is one; `docs_gold.py` beside them maps each gold place
+to the passages that hold it. A place is found by any of them, so every choice of one for each place is a set.
 """
 
 from __future__ import annotations

@@ -174,7 +174,9 @@ def test_identity_names_model_and_version(wordllama: Embedder) -> None:
 
 @pytest.mark.parametrize("spec", ["wordlama", "", "minilm:x", "wordllama:l3", "cohere:embed-v3"])
 def test_an_unknown_embedder_is_named_with_the_list(spec: str) -> None:
-    with pytest.raises(UnknownNameError, match=r"Known: fastembed:MODEL, minilm, multilingual, openai:MODEL, wordllama"):
+    with pytest.raises(
+        UnknownNameError, match=r"Known: fastembed:MODEL, minilm, multilingual, openai:MODEL, wordllama"
+    ):
         get_embedder(spec)
 
 

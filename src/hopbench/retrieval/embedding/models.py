@@ -1,4 +1,4 @@
-"""Embedders that run on this machine: WordLlama, all-MiniLM-L6-v2, Google's multilingual one, and fastembed's models."""
+"""Embedders that run on this machine: WordLlama, all-MiniLM-L6-v2, a multilingual one, and the models of fastembed."""
 
 from __future__ import annotations
 
@@ -160,8 +160,8 @@ class MultilingualEmbedder:
 
     Raises `MissingExtraError` at once when its package is absent; loads on the first text. One text per call, and one
     thread of BLAS: batches, and more threads in a product, change the last bits (by 3e-7), and batches would save 6% of
-    the time. BLAS of another processor changes them too. At the synonym threshold, on 159 answers of MuSiQue, 55% of the
-    aliases are found with a precision of 0.65 (WordLlama: 58%, 0.71). Source: Yang et al., ACL 2020
+    the time. BLAS of another processor changes them too. At the synonym threshold, on 159 answers of MuSiQue, 55% of
+    the aliases are found with a precision of 0.65 (WordLlama: 58%, 0.71). Source: Yang et al., ACL 2020
     (https://aclanthology.org/2020.acl-demos.12/).
     """
 

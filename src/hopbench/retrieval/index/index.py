@@ -24,7 +24,7 @@ from hopbench.retrieval.search.cells import MIN_ROWS, SAMPLE, CellSearch, Querie
 from hopbench.retrieval.search.cells import VERSION as CELLS_VERSION
 from hopbench.retrieval.search.exact import DEPTH, LexicalIndex, TopRows, cosines, dense_top
 from hopbench.retrieval.search.fusion import Scored
-from hopbench.retrieval.search.term_counts import LexicalFields, TermCounts
+from hopbench.retrieval.search.term_counts import PLAIN, LexicalFields, TermCounts
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.support.texts import Texts, TextsOfRows
@@ -297,7 +297,7 @@ class Batch:
 
     def lexical_rankings(self, fields: LexicalFields) -> list[Scored]:
         """Each question's best `DEPTH` chunks by BM25 with these fields; by default `bm25_rankings`."""
-        if fields == LexicalFields():
+        if fields == PLAIN:
             return self.bm25_rankings
 
         def searched() -> list[Scored]:

@@ -119,7 +119,7 @@ class LexicalIndex:
 
 
 def search_tokens(text: str, language: Language) -> list[str]:
-    """The tokens of `bm25s.tokenize` for English; in other scripts, those of `search_words`. Stop words are left out."""
+    """The tokens of `bm25s.tokenize` for English, of other scripts those of `search_words`; without stop words."""
     if text.isascii() or (language.english and not mostly_unspaced(text)):
         words = _TOKEN.findall(unicodedata.normalize("NFC", text).lower())
     else:

@@ -34,6 +34,9 @@ class LexicalFields(NamedTuple):
     title_weight: float = 1.0
 
 
+PLAIN = LexicalFields()
+
+
 def analyser(language: Language, fields: LexicalFields) -> Callable[[str], list[str]]:
     """Read a text as BM25's terms: words, with `parts` those of identifiers too, with `stemmer` their Snowball stems.
 
@@ -65,7 +68,7 @@ class TermCounts:
     arrays: Mapping[str, NDArray[Any]]
 
     @classmethod
-    def fit(cls, chunks: Sequence[Chunk], language: Language = ENGLISH, fields: LexicalFields = LexicalFields()) -> Self:
+    def fit(cls, chunks: Sequence[Chunk], language: Language = ENGLISH, fields: LexicalFields = PLAIN) -> Self:
         """Count the terms of all chunks."""
         from sklearn.feature_extraction.text import CountVectorizer
 
@@ -74,13 +77,15 @@ class TermCounts:
         try:
             counts = counter.fit_transform(chain((one.title for one in chunks), (one.text for one in chunks)))
         except ValueError:  # no term in any chunk
-            return cls(terms, {}, dict.fromkeys(ARRAYS, np.zeros(0, np.int64)) | {"lengths": np.zeros((n, 2), np.int64)})
+            nothing = dict.fromkeys(ARRAYS, np.zeros(0, np.int64))
+            return cls(terms, {}, nothing | {"lengths": np.zeros((n, 2), np.int64)})
         titles, texts = counts[:n], counts[n:]
         both = (titles + texts * _TEXT).tocsc()  # one entry for a term of a chunk, with both counts
         both.sort_indices()
         in_text, in_title = np.divmod(both.data, _TEXT)
         lengths = np.stack([np.asarray(part.sum(axis=1)).ravel() for part in (titles, texts)], axis=1)
-        arrays = (both.indptr.astype(np.int64), both.indices, in_title.astype(np.int32), in_text.astype(np.int32), lengths)
+        of_each = (part.astype(np.int32) for part in (in_title, in_text))
+        arrays = both.indptr.astype(np.int64), both.indices, *of_each, lengths
         vocabulary = {term: int(column) for term, column in counter.vocabulary_.items()}
         return cls(terms, vocabulary, dict(zip(ARRAYS, arrays, strict=True)))
 

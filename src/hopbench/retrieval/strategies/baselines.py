@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import Scored, min_max, ordered, reciprocal_rank, weighted
-from hopbench.retrieval.search.term_counts import LexicalFields
+from hopbench.retrieval.search.term_counts import PLAIN, LexicalFields
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.types import Counters, Hit, Question, Ranking
 
@@ -17,7 +17,7 @@ EMPTY: Mapping[str, object] = {}
 
 
 def hybrid_rankings(
-    batch: Batch, vector_weight: float = 0.7, fusion: str = "weighted", fields: LexicalFields = LexicalFields()
+    batch: Batch, vector_weight: float = 0.7, fusion: str = "weighted", fields: LexicalFields = PLAIN
 ) -> list[Scored]:
     """Each question's vector and BM25 top 100 as one ranking: weighted min-max scores, or reciprocal rank fusion."""
 

@@ -36,7 +36,9 @@ NAMES: Mapping[str, str] = dict(
 )
 _LIKE_ENGLISH = (_EN, UNKNOWN, MIXED)
 _ENGLISH_EMBEDDERS = ("wordllama", "minilm")
-_MULTILINGUAL = frozenset("ar de es fr it ja ko nl pl pt ru th tr zh mul".split())  # what `--embedder multilingual` knows
+_MULTILINGUAL = frozenset(
+    "ar de es fr it ja ko nl pl pt ru th tr zh mul".split()
+)  # what `--embedder multilingual` knows
 _PAIRED = frozenset(("ja", "zh", "th", "lo", "km", "my", "bo"))  # their stop words and stems would be of words
 _SCRIPTS: Mapping[str, str] = dict(
     pair.split(":")
