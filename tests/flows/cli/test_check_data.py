@@ -258,7 +258,12 @@ def test_a_language_that_is_not_english_is_told(tmp_path: Path) -> None:
 )
 def test_an_embedder_that_knows_the_language_is_recommended(code: str, embedder: str, expected: str) -> None:
     assert expected in Language(code).meaning(embedder)
-    assert "embedder" not in Language(code).meaning("multilingual:use-v3@0.2.1")
+
+
+def test_an_embedder_that_knows_the_language_is_left_alone() -> None:
+    assert not [code for code in ("en", "und", "de", "ja") if "take" in Language(code).meaning("multilingual:use-v3@1")]
+    assert "multilingual does not know Hindi: take" in Language("hi").meaning("multilingual:use-v3@1")
+    assert "take" not in Language("hi").meaning("openai:embed@host")
 
 
 @pytest.mark.parametrize(
