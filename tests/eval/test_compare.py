@@ -179,6 +179,20 @@ def test_best_baseline() -> None:
     assert best_baseline({"bm25": {}}) is None
 
 
+def test_a_tuned_or_changed_hop_free_label_can_be_the_best_baseline() -> None:
+    means = {
+        "pagerank": {METRIC: 0.9},
+        "bm25:tuned": {METRIC: 0.8},
+        "hybrid[k1=1]": {METRIC: 0.7},
+        "bm25": {METRIC: 0.7},
+    }
+    assert best_baseline(means) == "bm25:tuned"
+    means["bm25"] = {METRIC: 0.8}
+    assert best_baseline(means) == "bm25"  # equally good: the plain label
+    means["hybrid[k1=1]"] = {METRIC: 0.85}
+    assert best_baseline(means) == "hybrid[k1=1]"
+
+
 @pytest.mark.parametrize(
     ("frames", "arguments", "error", "message"),
     [

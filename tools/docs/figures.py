@@ -136,7 +136,7 @@ def figure_table(run: FinishedRun) -> str:
     family = compare({label: rows[label] for label in (baseline, *map(best_of, graph))}, baseline)
     against = {pair.label: pair for pair in family.pairs}
     lines = [
-        (f"`{name}`", _scores(run, name), "", "", "", "", _milliseconds(run, name))
+        (f"`{name}`", _scores(run, name), _tuned(run, name), "", "", "", _milliseconds(run, name))
         for name in HOP_FREE
         if name in run.labels
     ]
@@ -148,6 +148,10 @@ def figure_table(run: FinishedRun) -> str:
         cells = (documented, _scores(run, best), _words(pair), mde, change, _milliseconds(run, best))
         lines.append((f"`{name}`", *cells))
     return f"{heading(run)}; best hop-free: `{baseline}`.\n\n" + as_markdown(_HEAD, lines)
+
+
+def _tuned(run: FinishedRun, name: str) -> str:
+    return _scores(run, best) if (best := best_of(name)) != name and best in run.labels else ""
 
 
 def _change(run: FinishedRun, name: str, best: str) -> str:

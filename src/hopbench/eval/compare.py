@@ -28,7 +28,7 @@ from hopbench.eval.statistics import (
     sign_flip_p,
 )
 from hopbench.eval.types import too_many_failed
-from hopbench.retrieval.strategies.label import HOP_FREE
+from hopbench.retrieval.strategies.label import HOP_FREE, Label
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -206,12 +206,14 @@ def compare(
     return Comparison(metric, baseline, alpha, resamples, decided, coverage)
 
 
-def best_baseline(
-    means: Mapping[str, Mapping[str, float]], names: Sequence[str] = HOP_FREE, metric: str = PRIMARY
-) -> str | None:
-    """Choose the label among `names` with the best zero-filled mean (label → metric → mean), if any was scored."""
-    scored = [name for name in names if metric in means.get(name, {})]
-    return min(scored, key=lambda name: rank_key(metric, means[name][metric]), default=None)
+def best_baseline(means: Mapping[str, Mapping[str, float]], metric: str = PRIMARY) -> str | None:
+    """Choose the hop-free label with the best zero-filled mean (label → metric → mean), if any was scored.
+
+    Of equally good ones the first of `HOP_FREE`, and its plain label before tuned and changed ones.
+    """
+    labels = {label: Label.of_any(label) for label, scores in means.items() if metric in scores}
+    scored = sorted((HOP_FREE.index(parts.name), label) for label, parts in labels.items() if parts.is_hop_free)
+    return min((label for _, label in scored), key=lambda label: rank_key(metric, means[label][metric]), default=None)
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ def test_an_unknown_benchmark_is_offered_the_nearest(tmp_path: Path) -> None:
     [
         (["--strategies", "pagernk"], ["unknown strategy 'pagernk'", "Did you mean 'pagerank'?", "Known: "]),
         (["--strategies", ","], ["--strategies ','", "selects nothing", "known: "]),
-        (["--strategies", "bm25:tuned"], ["'bm25'", "no preset 'tuned'", "documented"]),
+        (["--strategies", "vector:tuned"], ["'vector'", "no preset 'tuned'", "documented"]),
         (["--set", "pagerank.restart=1.5"], ["pagerank.restart = 1.5", "0.01..0.99"]),
         (["--set", "pagerank.restrt=.5"], ["unknown parameter of pagerank 'restrt'", "'restart'"]),
         (["--set", "pagerank.restart"], ["--set 'pagerank.restart'", "strategy.field=value"]),

@@ -23,6 +23,7 @@ from hopbench.eval.data_check import check_data
 from hopbench.eval.metrics import all_metrics
 from hopbench.eval.types import Benchmark, BenchmarkQuestion
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.text import Language
 from hopbench.retrieval.types import Passage, Source
 
 PAGE = (ROOT / "docs" / "your-data.md").read_text(encoding="utf-8")
@@ -242,7 +243,27 @@ def test_questions_that_labels_were_tuned_on_are_known(tmp_path: Path) -> None:
 def test_a_language_that_is_not_english_is_told(tmp_path: Path) -> None:
     text = "Die Werft liegt in Norhafen und wurde von der Familie des Reeders gegründet. " * 3
     (tmp_path / "a.md").write_text(text)
-    assert ["the corpus is German"] == [one.what for one in check_data(str(tmp_path)).findings]
+    (found,) = check_data(str(tmp_path)).findings
+    assert "the corpus is German" == found.what
+    assert "take --embedder multilingual (pip install 'hopbench[multilingual]')" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("code", "embedder", "expected"),
+    [
+        ("ja", "wordllama", "--embedder multilingual (pip install"),
+        ("mul", "minilm:x", "minilm knows English alone: take --embedder multilingual"),
+        ("hi", "wordllama", "--embedder fastembed:intfloat/multilingual-e5-large"),
+    ],
+)
+def test_an_embedder_that_knows_the_language_is_recommended(code: str, embedder: str, expected: str) -> None:
+    assert expected in Language(code).meaning(embedder)
+
+
+def test_an_embedder_that_knows_the_language_is_left_alone() -> None:
+    assert not [code for code in ("en", "und", "de", "ja") if "take" in Language(code).meaning("multilingual:use-v3@1")]
+    assert "multilingual does not know Hindi: take" in Language("hi").meaning("multilingual:use-v3@1")
+    assert "take" not in Language("hi").meaning("openai:embed@host")
 
 
 @pytest.mark.parametrize(

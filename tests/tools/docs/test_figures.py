@@ -12,7 +12,14 @@ from tools.docs.figures import written
 from hopbench.eval.runs.files import RESULTS_SCHEMA
 from hopbench.retrieval.support.errors import InputError
 
-LABELS = {"bm25": 40, "vector": 20, "graph_expansion": 10, "graph_expansion:tuned": 80, "pagerank": 41}
+LABELS = {
+    "bm25": 40,
+    "bm25:tuned": 30,
+    "vector": 20,
+    "graph_expansion": 10,
+    "graph_expansion:tuned": 80,
+    "pagerank": 41,
+}
 PAGE = "before\n<!-- figures -->\nold\n<!-- /figures -->\nafter\n"
 
 
@@ -50,6 +57,8 @@ def test_a_row_has_both_presets_and_what_is_real(tmp_path: Path) -> None:
     assert cells[2].startswith("better +0.400 [")  # .8 − .4
     assert cells[4].startswith("better +0.700 [")  # .8 − .1
     assert cells[5] == "2.5"  # 250 ms for 100 questions
+    (words,) = [line for line in lines if line.startswith("| `bm25`")]
+    assert "| 0.500 / 0.400 | 0.500 / 0.300 |" in words
     (walk,) = [line for line in lines if line.startswith("| `pagerank`")]
     assert "not distinguishable +0.010" in walk
     assert written("\n".join(lines), [tmp_path]) == "\n".join(lines)
@@ -66,14 +75,14 @@ def test_a_page_about_one_label_holds_all_others_against_it(tmp_path: Path) -> N
 
     assert "**small**, 100 questions, 1,234 passages, wordllama" == lines[1]
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[5:-1]]
-    assert ["pagerank", "graph_expansion:tuned", "bm25", "vector", "graph_expansion"] == [
+    assert ["pagerank", "graph_expansion:tuned", "bm25", "bm25:tuned", "vector", "graph_expansion"] == [
         c[0].strip("`") for c in cells
     ]
     assert ["0.500 [0.500, 0.500]", "", ""] == [cells[0][1], *cells[0][3:]]
     assert cells[0][2].startswith("0.410 [0.3")
     assert (cells[1][3][:8], cells[1][4]) == ("+0.390 [", "better")  # .8 − .41
     assert (cells[2][3][:8], cells[2][4]) == ("-0.010 [", "not distinguishable")  # .4 − .41, one question
-    assert (cells[4][3][:8], cells[4][4]) == ("-0.310 [", "worse")
+    assert (cells[5][3][:8], cells[5][4]) == ("-0.310 [", "worse")
 
 
 def test_a_page_about_one_label_counts_what_it_misses(tmp_path: Path) -> None:

@@ -90,7 +90,9 @@ class GraphOptions(ReaderOptions):
         values="stores",
     )
     embedder: str = flag(
-        "wordllama", "wordllama, minilm, fastembed:MODEL, openai:MODEL or a plug-in's NAME[:MODEL].", values="embedders"
+        "wordllama",
+        "wordllama, minilm, multilingual, fastembed:MODEL, openai:MODEL or a plug-in's NAME[:MODEL].",
+        values="embedders",
     )
     extractor: str = flag(
         "rules",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 BUILT_IN: Mapping[str, str] = {
     "wordllama": "hopbench.retrieval.embedding.models:WordLlamaEmbedder",
     "minilm": "hopbench.retrieval.embedding.models:MiniLMEmbedder",
+    "multilingual": "hopbench.retrieval.embedding.models:MultilingualEmbedder",
     "fastembed": "hopbench.retrieval.embedding.models:FastEmbedEmbedder",
     "openai": "hopbench.retrieval.embedding.openai_endpoint:OpenAIEmbedder",
 }

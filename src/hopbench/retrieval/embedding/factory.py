@@ -86,9 +86,9 @@ def get_embedder(spec: str, cache: EmbeddingCache | None = None) -> Embedder:
     """The embedder that `spec` names; no model is loaded before the first new text.
 
     Args:
-        spec: `wordllama`, `minilm`, `fastembed:BAAI/bge-small-en-v1.5`, `openai:text-embedding-3-small` (or any other
-            model after the colon; the endpoint and its key come from OPENAI_BASE_URL and OPENAI_API_KEY), or the name
-            of a plug-in, with a model after a colon where it takes one.
+        spec: `wordllama`, `minilm`, `multilingual`, `fastembed:BAAI/bge-small-en-v1.5`, `openai:text-embedding-3-small`
+            (or any other model after the colon; the endpoint and its key come from OPENAI_BASE_URL and OPENAI_API_KEY),
+            or the name of a plug-in, with a model after a colon where it takes one.
         cache: where vectors are stored, so that no text is embedded twice.
 
     Raises:

@@ -23,6 +23,8 @@ from hopbench.retrieval.search.approximate import ApproximateSearch
 from hopbench.retrieval.search.cells import VERSION as CELLS_VERSION
 from hopbench.retrieval.search.cells import CellSearch
 from hopbench.retrieval.search.exact import LexicalIndex
+from hopbench.retrieval.search.term_counts import VERSION as TERM_COUNTS
+from hopbench.retrieval.search.term_counts import LexicalFields, TermCounts
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.arrays import mapped_array
 from hopbench.retrieval.support.cached_files import kept
@@ -34,7 +36,7 @@ FORMAT = 2  # of the files: it grows with each change of what BM25 or tagger com
 LINKER = "linker-3"  # the same of the linker
 CHUNK_VECTORS = "chunk-vectors-1"  # the same of vectors
 T = TypeVar("T")
-S = TypeVar("S", LexicalIndex, Tagger, ApproximateSearch, CellSearch, Linker)
+S = TypeVar("S", LexicalIndex, TermCounts, Tagger, ApproximateSearch, CellSearch, Linker)
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -108,6 +110,12 @@ class IndexCache:
     def lexical(self, compute: Callable[[], LexicalIndex], language: Language = ENGLISH) -> LexicalIndex:
         """BM25, memory-mapped."""
         return self._cached("bm25", _version(language), compute, lambda place: LexicalIndex.load(place, language))
+
+    def terms(self, compute: Callable[[], TermCounts], language: Language, fields: LexicalFields) -> TermCounts:
+        """The counts of terms, memory-mapped; one folder for each way of reading them."""
+        name = "".join(("terms", "-stems" * fields.stemmer, "-parts" * fields.parts))
+        of = f"{TERM_COUNTS} pystemmer {version('pystemmer')} {_version(language)}"
+        return self._cached(name, of, compute, lambda place: TermCounts.load(place, language, fields))
 
     def tagger(self, compute: Callable[[], Tagger], language: Language = ENGLISH) -> Tagger:
         """The tagger."""

@@ -24,6 +24,7 @@ from hopbench.retrieval.search.cells import MIN_ROWS, SAMPLE, CellSearch, Querie
 from hopbench.retrieval.search.cells import VERSION as CELLS_VERSION
 from hopbench.retrieval.search.exact import DEPTH, LexicalIndex, TopRows, cosines, dense_top
 from hopbench.retrieval.search.fusion import Scored
+from hopbench.retrieval.search.term_counts import PLAIN, LexicalFields, TermCounts
 from hopbench.retrieval.support.arithmetic import on_grid
 from hopbench.retrieval.support.notice import notice
 from hopbench.retrieval.support.texts import Texts, TextsOfRows
@@ -81,6 +82,18 @@ class Index:
         if kept is None:
             return LexicalIndex([chunk.content for chunk in chunks], language)
         return kept.lexical(lambda: LexicalIndex([chunk.content for chunk in chunks], language), language)
+
+    def terms(self, fields: LexicalFields) -> TermCounts:
+        """The counts of terms by which BM25 with these fields is computed; k1, b and the title's weight share them."""
+        kept, chunks, language = self.kept, self.chunks, self.language
+
+        def counted() -> TermCounts:
+            return TermCounts.fit(chunks, language, fields)
+
+        def found() -> TermCounts:
+            return counted() if kept is None else kept.terms(counted, language, fields)
+
+        return self.memo.get(("terms", fields.stemmer, fields.parts), found)
 
     @cached_property
     @done_once()
@@ -281,6 +294,17 @@ class Batch:
     def bm25_rankings(self) -> list[Scored]:
         """`lexical` as chunk ids with scores."""
         return self.all_with_ids(self.lexical)
+
+    def lexical_rankings(self, fields: LexicalFields) -> list[Scored]:
+        """Each question's best `DEPTH` chunks by BM25 with these fields; by default `bm25_rankings`."""
+        if fields == PLAIN:
+            return self.bm25_rankings
+
+        def searched() -> list[Scored]:
+            texts = [question.text for question in self.questions]
+            return self.all_with_ids(self.index.terms(fields).top(texts, fields, DEPTH))
+
+        return self.memo.get(("bm25", fields), searched)
 
     def links(self, linker: Linker, numbers: Sequence[int] | None = None) -> list[list[Link]]:
         """The names of the index's graph in each question of the batch, or in some by number; read once each."""

@@ -42,8 +42,7 @@ class LexicalIndex:
     def __init__(self, contents: Sequence[str], language: Language = ENGLISH) -> None:
         import bm25s
 
-        self._language, self._stop = language, language.search_stop
-        self._size = len(contents)
+        self._language, self._size = language, len(contents)
         tokens = [self._tokens(content) for content in contents]
         self._index: Any = bm25s.BM25(method="lucene", k1=1.5, b=0.75) if any(tokens) else None
         if self._index is not None:
@@ -69,22 +68,11 @@ class LexicalIndex:
         return found
 
     def _tokens(self, text: str) -> list[str]:
-        """The tokens of `bm25s.tokenize` for English; in other scripts, those of `search_words`."""
-        if text.isascii() or (self._language.english and not mostly_unspaced(text)):
-            words = _TOKEN.findall(unicodedata.normalize("NFC", text).lower())
-        else:
-            words = search_words(text)
-        return [token for token in words if token not in self._stop]
+        return search_tokens(text, self._language)
 
     def top(self, questions: Sequence[str], depth: int = DEPTH) -> list[TopRows]:
         """Each question's best chunks with a positive score."""
-        results = []
-        for question in questions:
-            scores = self.scores(question)
-            (rows,) = best_rows(scores[None, :], depth)
-            rows = rows[scores[rows] > 0]
-            results.append(TopRows(rows, scores[rows]))
-        return results
+        return [best_positive(self.scores(question), depth) for question in questions]
 
     def scores(self, question: str) -> NDArray[np.float64]:
         """BM25 of every chunk for one question, shape (n,)."""
@@ -128,6 +116,23 @@ class LexicalIndex:
     def _known(self, question: str) -> list[str]:
         vocabulary = self._index.vocab_dict if self._index is not None else {}
         return [token for token in self._tokens(question) if token in vocabulary]
+
+
+def search_tokens(text: str, language: Language) -> list[str]:
+    """The tokens of `bm25s.tokenize` for English, of other scripts those of `search_words`; without stop words."""
+    if text.isascii() or (language.english and not mostly_unspaced(text)):
+        words = _TOKEN.findall(unicodedata.normalize("NFC", text).lower())
+    else:
+        words = search_words(text)
+    stop = language.search_stop
+    return [token for token in words if token not in stop]
+
+
+def best_positive(scores: NDArray[np.float64], depth: int) -> TopRows:
+    """The best rows of (n,) scores, of the positive ones."""
+    (rows,) = best_rows(scores[None, :], depth)
+    rows = rows[scores[rows] > 0]
+    return TopRows(rows, scores[rows])
 
 
 def dense_top(questions: NDArray[np.float32], chunks: NDArray[np.float32], depth: int = DEPTH) -> list[TopRows]:

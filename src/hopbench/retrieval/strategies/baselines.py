@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.fusion import Scored, min_max, ordered, reciprocal_rank, weighted
+from hopbench.retrieval.search.term_counts import PLAIN, LexicalFields
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.types import Counters, Hit, Question, Ranking
 
@@ -15,17 +16,19 @@ SEEDS = 10
 EMPTY: Mapping[str, object] = {}
 
 
-def hybrid_rankings(batch: Batch, vector_weight: float = 0.7, fusion: str = "weighted") -> list[Scored]:
+def hybrid_rankings(
+    batch: Batch, vector_weight: float = 0.7, fusion: str = "weighted", fields: LexicalFields = PLAIN
+) -> list[Scored]:
     """Each question's vector and BM25 top 100 as one ranking: weighted min-max scores, or reciprocal rank fusion."""
 
     def fuse() -> list[Scored]:
-        pairs = zip(batch.vector_rankings, batch.bm25_rankings, strict=True)
+        pairs = zip(batch.vector_rankings, batch.lexical_rankings(fields), strict=True)
         if fusion == "rrf":
             return [ordered(reciprocal_rank([[chunk for chunk, _ in one] for one in pair])) for pair in pairs]
         weights = vector_weight, 1.0 - vector_weight
         return [ordered(weighted(zip(weights, pair, strict=True))) for pair in pairs]
 
-    return batch.memo.get(("hybrid", fusion, vector_weight), fuse)
+    return batch.memo.get(("hybrid", fusion, vector_weight, fields), fuse)
 
 
 def initial_rankings(batch: Batch, initial_ranking: str) -> list[Scored]:
@@ -61,19 +64,33 @@ class Vector(_Baseline):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BM25(_Baseline):
-    """BM25 (Lucene, k1 1.5, b 0.75) over title and text, English stop words removed, no stemmer."""
+class _Lexical(Strategy):
+    stemmer: bool = param(False, "compare Snowball stems of the corpus's language, where it has a stemmer")
+    parts: bool = param(False, "search identifiers such as flow_run.name and --set-role whole and in parts")
+    k1: float = param(1.5, "how long repetitions of a term go on counting", 0.0, 10.0)
+    b: float = param(0.75, "how much a long passage is marked down", 0.0, 1.0)
+    title_weight: float = param(1.0, "how often the title's terms count", 0.0, 10.0)
+
+    @property
+    def fields(self) -> LexicalFields:
+        """The parameters of BM25."""
+        return LexicalFields(self.stemmer, self.parts, float(self.k1), float(self.b), float(self.title_weight))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BM25(_Lexical, _Baseline):
+    """BM25 (Lucene's form) over title and text, the language's stop words removed; by default without a stemmer."""
 
     name: ClassVar[str] = "bm25"
     summary: ClassVar[str] = "BM25 (Lucene) over title and text"
 
     def initial(self, batch: Batch) -> list[Scored]:
         """Chunks by BM25."""
-        return batch.bm25_rankings
+        return batch.lexical_rankings(self.fields)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hybrid(Strategy):
+class Hybrid(_Lexical):
     """Vector and BM25 together: `vector_weight`·vector + rest·BM25, each min-max over its top 100; or RRF."""
 
     name: ClassVar[str] = "hybrid"
@@ -85,7 +102,8 @@ class Hybrid(Strategy):
     def search(self, batch: Batch, counters: Counters) -> list[Ranking]:
         """Both searches fused, each hit with its two normalised parts."""
         rankings = []
-        columns = zip(batch.questions, self.initial(batch), batch.vector_rankings, batch.bm25_rankings, strict=True)
+        lexical_rankings = batch.lexical_rankings(self.fields)
+        columns = zip(batch.questions, self.initial(batch), batch.vector_rankings, lexical_rankings, strict=True)
         for question, scored, *parts in columns:
             dense, lexical = map(min_max, parts)
             hits = [
@@ -97,4 +115,4 @@ class Hybrid(Strategy):
 
     def initial(self, batch: Batch) -> list[Scored]:
         """Chunks by the fused score."""
-        return hybrid_rankings(batch, self.vector_weight, self.fusion)
+        return hybrid_rankings(batch, self.vector_weight, self.fusion, self.fields)

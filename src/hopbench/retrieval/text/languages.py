@@ -36,6 +36,8 @@ NAMES: Mapping[str, str] = dict(
 )
 _LIKE_ENGLISH = (_EN, UNKNOWN, MIXED)
 _ENGLISH_EMBEDDERS = ("wordllama", "minilm")
+# What the embedder `multilingual` knows beside English; of mixed texts most.
+_MULTILINGUAL = frozenset("ar de es fr it ja ko nl pl pt ru th tr zh mul".split())
 _PAIRED = frozenset(("ja", "zh", "th", "lo", "km", "my", "bo"))  # their stop words and stems would be of words
 _SCRIPTS: Mapping[str, str] = dict(
     pair.split(":")
@@ -114,8 +116,13 @@ class Language:
             own = "English" if self.code in _LIKE_ENGLISH else "its"
             stop = f"{own} stop words" if self.stop else "no list of stop words"
             words = f"{stop}, {f'{own} stems' if self.stemmer else 'no stemmer'}"
-        if embedder.startswith(_ENGLISH_EMBEDDERS) and self.code not in (_EN, UNKNOWN):
-            words += "; the default embedder knows English alone: take --embedder fastembed:MODEL or openai:MODEL"
+        model = embedder.partition(":")[0]
+        if model in _ENGLISH_EMBEDDERS and self.code in _MULTILINGUAL:
+            take = "--embedder multilingual (pip install 'hopbench[multilingual]')"
+            words += f"; {model} knows English alone: take {take}"
+        elif model in (*_ENGLISH_EMBEDDERS, "multilingual") and self.code not in {_EN, UNKNOWN, *_MULTILINGUAL}:
+            take = "--embedder fastembed:intfloat/multilingual-e5-large or openai:MODEL"
+            words += f"; {model} does not know {self.name}: take {take}"
         return words
 
     @property
