@@ -38,7 +38,7 @@ class TrainOptions:
     rounds: Annotated[
         int,
         Setting(
-            "Trees on top of the linear score, and four fifths as many second ones; 0: none.",
+            "Trees on top of the linear score; 0: none.",
             low=0,
             high=1000,
             group=EXECUTION,
