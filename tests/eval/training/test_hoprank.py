@@ -21,7 +21,7 @@ from hopbench.eval.training.boosting import Boosting, fit_trees
 from hopbench.eval.training.examples import TrainingExample, balance, training_examples
 from hopbench.eval.training.fitting import RankedLists, fit_logistic, fit_ranking, ranking_loss, score_loss
 from hopbench.eval.training.held_out import HeldOut, cross_validated, figures_of, left_out, table_of
-from hopbench.eval.training.trainer import NEVER, SECOND_TREES, Trainer, spelled_out
+from hopbench.eval.training.trainer import NEVER, Trainer, spelled_out
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, Gold
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.strategies.hoprank import HopRank
@@ -114,7 +114,7 @@ def test_learning_twice_gives_the_same_weights_whatever_was_learned_between(grou
     first = trainer.fit(group)
     Trainer(boosting=Boosting(rounds=1, least_rows=3)).fit(group[:3])
 
-    assert [5, 4] == [len(first.trees.trees), len(first.second_trees.trees)]
+    assert 5 == len(first.trees.trees)
     assert to_json(first) == to_json(trainer.fit(group))
 
 
@@ -190,18 +190,9 @@ def test_the_growing_process_ends_with_the_one_that_started_it(tmp_path: Path) -
         os.close(writing)
 
 
-def test_a_single_question_has_no_second_trees(group: Sequence[TrainingExample]) -> None:
-    """They learn from trees that were grown without it: there are none."""
-    learned = Trainer(boosting=Boosting(rounds=5, least_rows=3)).fit(group[:1])
-
-    assert learned.trees.trees
-    assert () == learned.second_trees.trees
-
-
 def test_where_nothing_can_be_split_no_tree_grows(group: Sequence[TrainingExample]) -> None:
     assert () == Trainer().fit(group).trees.trees  # fewer rows than two leaves need
     assert () == Trainer(boosting=Boosting(rounds=0)).fit(group).trees.trees
-    assert () == Trainer().fit(group).second_trees.trees
     same = RankedLists(np.ones((400, 2)), np.arange(400) % 8 == 0, np.arange(0, 400, 8), np.ones(50), np.zeros(400))
     assert () == fit_trees(same, ("a", "b"), Boosting()).trees
 
@@ -236,17 +227,16 @@ def test_groups_name_what_only_trees_see_each_feature_once() -> None:
     assert len(set(names)) == len(names)
     others = {*SCORE_FEATURES, *(f"best_{name}" for name in EDGE_FEATURES)}
     assert set(TREE_FEATURES) - others == set(names)
-    assert spelled_out({"chains", "gain"}) == {*GROUPS["chains"], "gain"}
+    assert spelled_out({"pairs", "gain"}) == {*GROUPS["pairs"], "gain"}
 
 
 def test_what_trees_may_not_see_splits_none_of_them(group: Sequence[TrainingExample]) -> None:
-    settings = {"boosting": Boosting(rounds=5, least_rows=3), "without": frozenset({"standing", SECOND_TREES})}
+    settings = {"boosting": Boosting(rounds=5, least_rows=3), "without": frozenset({"standing"})}
     grown = Trainer(**settings).fit(group)
 
     seen = {TREE_FEATURES[feature] for tree in grown.trees.trees for feature in tree.feature}
     assert seen
     assert seen.isdisjoint(GROUPS["standing"])
-    assert () == grown.second_trees.trees
 
 
 def test_every_question_is_tested_once_a_setting(group: Sequence[TrainingExample]) -> None:

@@ -1,4 +1,4 @@
-"""Learn hoprank's trees: first ones on top of the linear score, second ones on top of these."""
+"""Learn hoprank's trees on top of the linear score."""
 
 from __future__ import annotations
 
@@ -6,23 +6,19 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hopbench.eval.training.examples import TrainingExample, parts_of
+from hopbench.eval.training.examples import TrainingExample
 from hopbench.eval.training.fitting import Floats, RankedLists, packed
 from hopbench.retrieval.strategies.hoprank.paths import Passed
-from hopbench.retrieval.strategies.hoprank.tree_features import READ, TREE_FEATURES, tree_lists
+from hopbench.retrieval.strategies.hoprank.tree_features import TREE_FEATURES, tree_lists
 from hopbench.retrieval.strategies.hoprank.trees import Tree, Trees
-from hopbench.retrieval.strategies.hoprank.weights import READ_AGAIN, in_tree_order
-from hopbench.retrieval.strategies.hoprank.words import Flags, Numbers
+from hopbench.retrieval.strategies.hoprank.words import Flags
 from hopbench.retrieval.support.errors import InputError
-from hopbench.retrieval.support.processes import usable_processors
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +39,6 @@ class Boosting:
     bins: int = 63
     share: float = 1.0
     seed: int = 1
-
-    def second(self) -> Boosting:
-        """Return the settings of second trees: fewer, and three quarters of their values. More gains nothing."""
-        return replace(self, rounds=self.rounds * 4 // 5, share=self.share * 0.75)
 
     def settings(self) -> dict[str, Any]:
         """Return LightGBM's parameters, with one thread and one order of work, so that two fits give the same bytes."""
@@ -121,55 +113,15 @@ def tree_of(root: Mapping[str, Any]) -> Tree:
     )
 
 
-PARTS, PARTS_SEED = 3, 1
-
-
-@dataclass(frozen=True)
-class TreeTrainer:
-    """How trees are grown; `seen` (f,) tells which features they may use, `second` whether second ones are grown."""
-
-    boosting: Boosting
-    seen: Flags
-    second: bool = True
-
-    def fit(
-        self, group: Sequence[TrainingExample], passed_of: Callable[[TrainingExample], Passed], worth: Floats
-    ) -> tuple[Trees, Trees]:
-        """Fit first and second trees to examples of weight `worth` (n,); `passed_of` follows their passes.
-
-        What second trees learn of a question comes of first ones that were grown without it, on two of `PARTS`: those
-        that know a question are surer of its order than they would be of any other. First ones and those of parts grow
-        at the same time, a process on each processor.
-        """
-        first = [self._list(example, passed_of(example)) for example in group]
-        part_of = np.array(parts_of(group, PARTS, PARTS_SEED))
-        parts = range(PARTS if self.second and len(set(part_of)) > 1 else 0)
-        chosen = [np.arange(len(group)), *(np.flatnonzero(part_of != part) for part in parts)]
-
-        def grown(rows: Numbers) -> Trees:
-            return self._grown([first[row] for row in rows], worth[rows], self.boosting)
-
-        with ThreadPoolExecutor(usable_processors()) as pool:
-            trees, *judges = pool.map(grown, chosen)
-        if not judges or not trees.trees:
-            return trees, Trees(TREE_FEATURES, ())
-        second = []
-        for example, (chunks, features, _, _), part in zip(group, first, part_of, strict=True):
-            again = in_tree_order(passed_of(example), (chunks, features), judges[part])
-            second.append(self._list(example, again, READ_AGAIN))
-        return trees, self._grown(second, worth, self.boosting.second())
-
-    def _list(self, example: TrainingExample, passed: Passed, read: int = READ) -> TreeList:
-        chunks, features = tree_lists(example.candidates, [passed], read)[0]
-        last = passed[-1][0]
-        score = last.scores[last.chunks.searchsorted(chunks)]
-        return chunks, features * self.seen, np.isin(chunks, example.gold), score
-
-    def _grown(self, lists: Sequence[TreeList], worth: Floats, boosting: Boosting) -> Trees:
-        _, features, gold, score = (np.concatenate(column) for column in zip(*lists, strict=True))
-        start = np.cumsum([0, *(len(chunks) for chunks, *_ in lists)])[:-1]
-        return fit_trees(RankedLists(features, gold, start, worth, score), TREE_FEATURES, boosting)
-
-
-# Chunks (k,) for trees to order, their features (k, f), which are gold, and their score so far.
-TreeList = tuple[Numbers, Floats, NDArray[np.bool_], Floats]
+def fit_lists(
+    group: Sequence[TrainingExample], passed: Iterable[Passed], worth: Floats, seen: Flags, boosting: Boosting
+) -> Trees:
+    """Fit trees to examples of weight `worth` (n,) after their passes; `seen` (f,) are the features they may use."""
+    lists = []
+    for example, one in zip(group, passed, strict=True):
+        chunks, features = tree_lists(example.candidates, [one])[0]
+        score = one[-1][0].scores[one[-1][0].chunks.searchsorted(chunks)]
+        lists.append((features * seen, np.isin(chunks, example.gold), score))
+    features, gold, score = (np.concatenate(column) for column in zip(*lists, strict=True))
+    start = np.cumsum([0, *(len(own) for _, own, _ in lists)])[:-1]
+    return fit_trees(RankedLists(features, gold, start, worth, score), TREE_FEATURES, boosting)

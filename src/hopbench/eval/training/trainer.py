@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.eval.training.boosting import Boosting, TreeTrainer
+from hopbench.eval.training.boosting import Boosting, fit_lists
 from hopbench.eval.training.examples import TrainingExample, balance
 from hopbench.eval.training.fitting import Floats, RankedLists, fit_logistic, fit_ranking
 from hopbench.retrieval.strategies.hoprank import HopRank
@@ -17,28 +17,26 @@ from hopbench.retrieval.strategies.hoprank.edges import EDGE_FEATURES, KINDS, TR
 from hopbench.retrieval.strategies.hoprank.paths import (
     OVER_TRIPLES,
     SCORE_FEATURES,
-    Passed,
     Ranked,
     follow,
     pool_ranking,
     with_paths,
 )
 from hopbench.retrieval.strategies.hoprank.strategy import Scores
-from hopbench.retrieval.strategies.hoprank.tree_features import GROUPS, TREE_FEATURES
+from hopbench.retrieval.strategies.hoprank.tree_features import GROUPS, TREE_FEATURES, tree_lists
 from hopbench.retrieval.strategies.hoprank.trees import Trees
-from hopbench.retrieval.strategies.hoprank.weights import FEATURES, Weights, passes, rescored
+from hopbench.retrieval.strategies.hoprank.weights import FEATURES, Weights, passes
 from hopbench.retrieval.support.errors import UnknownNameError
 
 EDGE = "edge"
-SECOND_TREES = "second_trees"
 
 
 def spelled_out(without: Iterable[str]) -> frozenset[str]:
-    """Expand names of groups to their features; features, kinds of edges, `edge` and `second_trees` stay.
+    """Expand names of groups to their features; features, kinds of edges and `edge` stay.
 
     UnknownNameError for what is none of them.
     """
-    known = {EDGE, SECOND_TREES, *GROUPS, *(name for group in FEATURES.values() for name in group)}
+    known = {EDGE, *GROUPS, *(name for group in FEATURES.values() for name in group)}
     found: set[str] = set()
     for name in sorted(without):
         if name not in known:
@@ -93,32 +91,27 @@ class Trainer:
             more, with_triples = self._fit_triples(stated, self._list(stated, with_triples, edges), weights)
             learned.append(np.concatenate([weights, more]))
         linear = Weights(first, edges, tuple(learned))
-        trees, second_trees = self._fit_trees(plain, worth, linear)
-        return replace(linear, trees=trees, second_trees=second_trees)
+        return replace(linear, trees=self._fit_trees(plain, worth, linear))
 
     def rankings(self, example: TrainingExample, weights: Weights) -> dict[str, list[str]]:
         """Rank an example's passages by model: the linear score alone, and with trees where there are some."""
         passed = list(passes(example.candidates, weights, self.anchors, example.reached))
         last, paths = passed[-1]
-        results = {"linear": Scores.of(last, [])}
+        results = {"linear": Scores.of(last, weights.trees)}
         if paths is not None and weights.trees.trees:
-            results["trees"] = Scores.of(last, rescored(example.candidates, [passed], weights)[0])
+            results["trees"] = Scores.of(last, weights.trees, tree_lists(example.candidates, [passed])[0])
         return {
             model: list(dict.fromkeys(example.passages[row] for row in scores.chunks.tolist()))
             for model, scores in results.items()
         }
 
-    def _fit_trees(self, group: Sequence[TrainingExample], worth: Floats, linear: Weights) -> tuple[Trees, Trees]:
-        """Fit trees that reorder the best of the last pass, and second ones on top."""
+    def _fit_trees(self, group: Sequence[TrainingExample], worth: Floats, linear: Weights) -> Trees:
+        """Fit trees that reorder the best of the last pass."""
         if not self.boosting.rounds or not self.anchors:
-            return Trees(TREE_FEATURES, ()), Trees(TREE_FEATURES, ())
+            return Trees(TREE_FEATURES, ())
         seen = np.array([not self._left_out(name) for name in TREE_FEATURES])
-
-        def passed_of(example: TrainingExample) -> Passed:
-            return list(passes(example.candidates, linear, self.anchors, example.reached))
-
-        trainer = TreeTrainer(self.boosting, seen, second=SECOND_TREES not in self._without)
-        return trainer.fit(group, passed_of, worth)
+        passed = (list(passes(one.candidates, linear, self.anchors, one.reached)) for one in group)
+        return fit_lists(group, passed, worth, seen, self.boosting)
 
     def _list(
         self, group: Sequence[TrainingExample], ranked: Sequence[Ranked], edges: Sequence[Floats]

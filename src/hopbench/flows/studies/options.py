@@ -39,7 +39,7 @@ class TrainOptions(Settings):
     passes: int = flag(2, "How often paths are followed and scored.", ge=1, le=4, group=EXECUTION)
     rounds: int = flag(
         250,
-        "Trees on top of the linear score, and four fifths as many second ones; 0: none.",
+        "Trees on top of the linear score; 0: none.",
         ge=0,
         le=1000,
         group=EXECUTION,

@@ -90,7 +90,7 @@ def train(options: TrainOptions, progress: Progress, prefect: bool = False) -> T
             write_table(options.held_out, table_of(held), "zstd")
     if options.out is not None:
         weights = steps("weights", trainer.fit, group)
-        trained.numbers, trained.trees = weights.size, len(weights.trees.trees) + len(weights.second_trees.trees)
+        trained.numbers, trained.trees = weights.size, len(weights.trees.trees)
         provenance = _provenance(options, benchmarks, triples, group, trained.figures)
         with trained.writing():
             steps("write", write_atomically, options.out, to_json(replace(weights, provenance=provenance)).encode())

@@ -21,18 +21,10 @@ from tests.support.places import ROOT
 from hopbench.eval.training.boosting import tree_of
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank.paths import Ranked
-from hopbench.retrieval.strategies.hoprank.strategy import MEAN, UNREAD, Scores
+from hopbench.retrieval.strategies.hoprank.strategy import UNREAD, Scores
 from hopbench.retrieval.strategies.hoprank.tree_features import TREE_FEATURES
 from hopbench.retrieval.strategies.hoprank.trees import Tree, Trees
-from hopbench.retrieval.strategies.hoprank.weights import (
-    READ_AGAIN,
-    Rescored,
-    from_json,
-    passes,
-    rescored,
-    shipped,
-    to_json,
-)
+from hopbench.retrieval.strategies.hoprank.weights import from_json, shipped, to_json
 from hopbench.retrieval.strategies.registry import make
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Counters
@@ -147,11 +139,9 @@ def test_values_and_contributions_are_those_of_lightgbm(grown: list[dict[str, An
         ({"count": [1, 10**400, 1], "value": [0.0, 10**400, 0.0]}, "no weights file"),
     ],
 )
-@pytest.mark.parametrize("which", ["trees", "second_trees"])
-def test_a_spoilt_tree_is_refused(spoil: dict[str, object], message: str, which: str) -> None:
-    by_hand = Trees(TREE_FEATURES, (BY_HAND,))
-    content = json.loads(to_json(replace(shipped(), trees=by_hand, second_trees=by_hand)))
-    content[which][0].update(spoil)
+def test_a_spoilt_tree_is_refused(spoil: dict[str, object], message: str) -> None:
+    content = json.loads(to_json(replace(shipped(), trees=Trees(TREE_FEATURES, (BY_HAND,)))))
+    content["trees"][0].update(spoil)
 
     with pytest.raises(InputError, match=message):
         from_json(json.dumps(content), "spoilt")
@@ -197,7 +187,7 @@ def test_trees_order_what_the_linear_score_found(index: Index) -> None:
 def test_weights_without_trees_rank_by_the_linear_score(index: Index, tmp_path: Path) -> None:
     file = tmp_path / "weights.json"
     none = Trees(TREE_FEATURES, ())
-    file.write_text(to_json(replace(shipped(), trees=none, second_trees=none)), encoding="utf-8")
+    file.write_text(to_json(replace(shipped(), trees=none)), encoding="utf-8")
     labels = f"hoprank[weights={file}]", "hoprank[model=linear]"
     scores: Callable[[str], list[list[tuple[str, float]]]] = lambda label: [  # noqa: E731
         [(hit.chunk_id, hit.score) for hit in ranking.hits]
@@ -212,56 +202,12 @@ def test_what_trees_do_not_read_stays_below_what_they_do() -> None:
     names = TREE_FEATURES
     takes = Trees(names, (Tree([0], [0.5], [~0], [~1], [-5.0, 7.0], [3, 1]),))
     last = Ranked(np.arange(4), np.array([[3.0], [2.0], [1.0], [0.5]]), np.ones(1))
-    scores = Scores.of(last, [Rescored(np.array([0, 1]), np.zeros((2, len(names))), takes)])
+    scores = Scores.of(last, takes, (np.array([0, 1]), np.zeros((2, len(names)))))
     shares = np.array([scores.contributions(place) for place in range(4)])
 
     assert [0, 1, 2, 3] == scores.chunks.tolist()
     assert [-2.0, -3.0, -3.000001, -3.500001] == pytest.approx(scores.values.tolist())
     assert scores.values.tolist() == pytest.approx(shares.sum(axis=1).tolist(), abs=1e-9)
     assert [0.0, 0.0, -4.000001, -4.000001] == pytest.approx(shares[:, scores.names[UNREAD]].tolist())
-    raised = Scores.of(last, [Rescored(np.array([0, 1]), np.ones((2, len(names))), takes)])
+    raised = Scores.of(last, takes, (np.array([0, 1]), np.ones((2, len(names)))))
     assert [10.0, 9.0, 1.0, 0.5] == raised.values.tolist()  # below already
-
-
-def test_second_trees_add_to_the_best_of_the_first() -> None:
-    """Linear scores 3, 2, 1 and .5; first trees take 5 off chunks 0 and 1, second ones add 7 to chunk 1 alone."""
-    names = TREE_FEATURES
-    takes = Trees(names, (Tree([0], [0.5], [~0], [~1], [-5.0, 7.0], [3, 1]),))
-    last = Ranked(np.arange(4), np.array([[3.0], [2.0], [1.0], [0.5]]), np.ones(1))
-    first = Rescored(np.array([0, 1]), np.zeros((2, len(names))), takes)
-    scores = Scores.of(last, [first, Rescored(np.array([1]), np.ones((1, len(names))), takes)])
-    shares = np.array([scores.contributions(place) for place in range(4)])
-
-    assert [1, 0, 2, 3] == scores.chunks.tolist()
-    assert [4.0, -2.0, -2.000001, -2.500001] == pytest.approx(scores.values.tolist())
-    assert scores.values.tolist() == pytest.approx(shares.sum(axis=1).tolist(), abs=1e-9)
-    assert [2 * takes.mean, takes.mean, 0.0, 0.0] == shares[:, scores.names[MEAN]].tolist()
-    again = Scores.of(last, [first, Rescored(np.array([1]), np.zeros((1, len(names))), takes)])
-    assert [-2.0, -8.0, -8.000001, -8.500001] == pytest.approx(again.values.tolist())  # the unread stay below
-
-
-def test_second_trees_read_the_best_of_the_first(index: Index) -> None:
-    for candidates in make("hoprank").candidates(Batch(index, ASKED), Counters()):
-        passed = list(passes(candidates, shipped(), 8))
-        first, second = rescored(candidates, [passed], shipped())[0]
-
-        by_first = Scores.of(passed[-1][0], [first])
-        assert by_first.chunks[:READ_AGAIN].tolist() == second.chunks.tolist()
-        rank = second.features[:, TREE_FEATURES.index("rank")]
-        assert list(range(len(second.chunks))) == rank.tolist()
-
-
-def test_second_trees_change_the_order(index: Index, tmp_path: Path) -> None:
-    file = tmp_path / "weights.json"
-    names = TREE_FEATURES
-    none = Trees(names, ())
-    column = names.index("rank")
-    last_first = Trees(names, (Tree([column], [1.5], [~0], [~1], [-50.0, 0.0], [3, 1]),))
-    rankings = []
-    for second in (none, last_first):
-        file.write_text(to_json(replace(shipped(), second_trees=second)), encoding="utf-8")
-        rankings.append(make(f"hoprank[weights={file}]").rank(Batch(index, ASKED), Counters()))
-
-    for before, after in zip(*rankings, strict=True):
-        assert [hit.chunk_id for hit in before.hits[2:4]] == [hit.chunk_id for hit in after.hits[:2]]
-        assert abs(after.hits[0].score - math.fsum(after.hits[0].components.values())) <= 1e-9

@@ -17,7 +17,7 @@ from hopbench.retrieval.support.errors import InputError
     ("spoil", "message"),
     [
         (lambda content: content["features"]["base"].reverse(), "other base features"),
-        (lambda content: content.update(schema="hopbench.hoprank/0"), "this version reads 'hopbench.hoprank/4'"),
+        (lambda content: content.update(schema="hopbench.hoprank/0"), "this version reads 'hopbench.hoprank/5'"),
         (lambda content: content["first"].pop(), r"holds \[11, 18"),
         (lambda content: content.update(passes=[]), "no pass"),
         (lambda content: content.update(first=[[one] for one in content["first"]]), "lists in lists"),

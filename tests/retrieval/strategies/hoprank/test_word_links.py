@@ -11,7 +11,7 @@ from tests.support.graphs import ASKED, WORLD, built_index, plan_of
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.hoprank import HopRank
 from hopbench.retrieval.strategies.hoprank.links import MAX_RARE_FREQUENCY, PARTNERS, ListFacts
-from hopbench.retrieval.strategies.hoprank.tree_features import CHAINS, READ, WORD_LINKS, list_facts
+from hopbench.retrieval.strategies.hoprank.tree_features import READ, WORD_LINKS, list_facts
 from hopbench.retrieval.strategies.hoprank.weights import passes, shipped
 from hopbench.retrieval.types import Counters, Passage, Question
 
@@ -139,28 +139,6 @@ def test_a_word_counts_once_however_often_a_title_or_a_sentence_has_it(tmp_path:
     assert facts.links.stated_title.max() == pytest.approx(1.0)
 
 
-def test_chains_by_their_definition(listed: list[ListFacts]) -> None:
-    for facts in listed:
-        close, shares = facts.close[0], facts.candidates.questions[0].shares
-        title, holds, rare = (values[0] for values in (facts.links.title, facts.links.holds, facts.links.rare))
-        sure = facts.sure[0, :PARTNERS].tolist()
-        partners = range(len(sure))
-        link = [
-            [max(title[one, p], holds[one, p], min(rare[one, p], 1.0)) * sure[p] for p in partners]
-            for one in range(len(close))
-        ]
-        for one in range(len(close)):
-            chained, beside = [0.0], [0.0]
-            for p in partners:
-                for q in partners:
-                    together = np.maximum(np.maximum(close[one], close[p]), close[q]) @ shares
-                    chained.append(together * link[one][p] * max(link[p][q], link[q][p]))
-                    beside.append(together * sure[p] * sure[q] * max(link[one][p], link[one][q]))
-            assert max(chained) == pytest.approx(CHAINS["chain"](facts)[0, one])
-            assert max(beside) == pytest.approx(CHAINS["chain_sure"](facts)[0, one])
-        assert 0.0 == CHAINS["chain_behind"](facts).max()
-
-
 def test_a_title_in_other_words_than_the_name_is_found(tmp_path: Path) -> None:
     """No entity leads from "Iowa State" to the gold passage: the words of its title do."""
     passages = [
@@ -185,7 +163,7 @@ def test_a_title_in_other_words_than_the_name_is_found(tmp_path: Path) -> None:
 def test_one_candidate_alone_has_no_links(tmp_path: Path) -> None:
     (facts,) = listed_of(built_index(plan_of([Passage("a", "It", "it is.")]), tmp_path), ASKED[:1])
 
-    values = [feature(facts) for group in (WORD_LINKS, CHAINS) for feature in group.values()]
+    values = [feature(facts) for feature in WORD_LINKS.values()]
 
     assert all((1, 1) == each.shape and np.isfinite(each).all() for each in values)
     assert not facts.links.title.any()

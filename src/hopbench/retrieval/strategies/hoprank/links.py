@@ -376,25 +376,3 @@ class ListFacts:
         best = np.zeros(factor.size)
         np.maximum.at(best, of, values * factor.ravel()[by])
         return best.reshape(factor.shape)
-
-    @cached_property
-    def chains(self) -> tuple[Floats, Floats]:
-        """How close each and the best two partners (or one twice) come to the question together, (n, r) both.
-
-        Times the better link to the two, then times the link between these, or their σ. A link is the share of the
-        title of one in the other, or what their rare words count, at most 1, times σ.
-        """
-        links, sure = self.links, self.sure[:, : min(PARTNERS, self.shape[1])]
-        link = np.maximum(np.maximum(links.title, links.holds), np.minimum(links.rare, 1.0)) * sure[:, None]
-        one, other = np.triu_indices(sure.shape[1])
-        onward, surely = np.empty((2, *self.shape))
-        for place, number in enumerate(self.of.tolist()):
-            question, own = self.candidates.questions[number], link[place]
-            close = self.close[place, :, : len(question.words)]
-            linked, _ = question.together(np.maximum(close.take(one, axis=0), close.take(other, axis=0)), close)
-            by_pair = own.T.copy()  # with pairs as rows, which are copied faster than columns
-            linked *= np.maximum(by_pair.take(one, axis=0), by_pair.take(other, axis=0))
-            between = np.maximum(own[one, other], own[other, one])
-            onward[place] = (linked * between[:, None]).max(axis=0, initial=0.0)
-            surely[place] = (linked * (sure[place, one] * sure[place, other])[:, None]).max(axis=0, initial=0.0)
-        return onward, surely

@@ -20,9 +20,10 @@ from hopbench.retrieval.strategies.hoprank.candidates import Candidates
 from hopbench.retrieval.strategies.hoprank.corpus import NOWHERE, CorpusIndex, corpus_index
 from hopbench.retrieval.strategies.hoprank.paths import SCORE_FEATURES, Passed, Ranked, hops_to, of_each, steps_of
 from hopbench.retrieval.strategies.hoprank.questions import Questions, read_question
-from hopbench.retrieval.strategies.hoprank.tree_features import TREE_FEATURES
-from hopbench.retrieval.strategies.hoprank.weights import Rescored, Weights, load, passes, rescored, with_trees
-from hopbench.retrieval.strategies.hoprank.words import Floats, Lookup, Numbers
+from hopbench.retrieval.strategies.hoprank.tree_features import TREE_FEATURES, tree_lists
+from hopbench.retrieval.strategies.hoprank.trees import Trees
+from hopbench.retrieval.strategies.hoprank.weights import Weights, load, passes
+from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
 from hopbench.retrieval.support.arrays import distinct
 from hopbench.retrieval.support.processes import one_blas_thread
 from hopbench.retrieval.support.timing import done_once, stage
@@ -31,6 +32,7 @@ from hopbench.retrieval.types import DETAILED, Counters, Hit, LazyHits, Question
 SHARE_DECIMALS = 12  # a hundred of them add up to the score within 1e-9, which has DECIMALS itself
 MEAN = "mean_of_trees"
 UNREAD = "not_read_by_trees"
+GAP = 1e-6
 MODELS = ("trees", "linear")
 QUESTION_BATCH = 32  # questions side by side: some MB of facts
 MAX_BATCHED_LENGTH = 1000  # characters; a longer question is ranked alone: side by side all cost as much as the longest
@@ -40,36 +42,42 @@ MAX_BATCHED_LENGTH = 1000  # characters; a longer question is ranked alone: side
 class Scores:
     """`values` (k,) of `chunks` (k,), best first, which are these `rows` (k,) of the `last` pass.
 
-    The value is the linear score, plus what trees say of the chunks that they rescored, plus `lowered` of those that
-    the first of them did not: none passes one that they did.
+    The value is the linear score, plus what `trees` say of the chunks that they `read`, and `lowered` for the others:
+    none of these passes one that was read. `place` (k,) says the row of each chunk among the trees' `features` (r, f).
     """
 
     chunks: Numbers
     values: Floats
     rows: Numbers
     last: Ranked
-    rescored: Sequence[Rescored]
+    trees: Trees
+    features: Floats
+    place: Numbers
     lowered: float
     _blocks: dict[int, Floats] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, last: Ranked, rescored: Sequence[Rescored], limit: int | None = None) -> Scores:
-        """Score the last pass, with what trees say of the chunks that they rescored; keep the best, up to a limit."""
-        values, lowered = last.scores, 0.0
-        if rescored:
-            added = np.zeros(len(values))
-            for one in rescored:
-                added[last.chunks.searchsorted(one.chunks)] += one.trees.value(one.features)
-            rows = last.chunks.searchsorted(rescored[0].chunks)
-            values, lowered = with_trees(values, rows, added[rows])
+    def of(
+        cls, last: Ranked, trees: Trees, read: tuple[Numbers, Floats] | None = None, limit: int | None = None
+    ) -> Scores:
+        """Score the last pass, with what trees say of the chunks `read` (r,) and their features (r, f)."""
+        values, lowered, place = last.scores.copy(), 0.0, np.full(len(last.chunks), NOWHERE)
+        chunks, features = read or (np.zeros(0, np.int64), np.zeros((0, 0)))
+        if len(chunks):
+            rows = last.chunks.searchsorted(chunks)
+            place[rows] = np.arange(len(rows))
+            values[rows] += trees.value(features)
+            others = place == NOWHERE
+            lowered = min(0.0, float(values[rows].min()) - float(values[others].max(initial=-np.inf)) - GAP)
+            values[others] += lowered
         values = values.round(DECIMALS)
         order = np.lexsort((last.chunks, -values))[:limit]
-        return cls(last.chunks[order], values[order], order, last, rescored, lowered)
+        return cls(last.chunks[order], values[order], order, last, trees, features, place[order], lowered)
 
     @cached_property
     def names(self) -> dict[str, int]:
         """The columns of contributions by name: features of the linear score, then those that only trees see."""
-        more = (*TREE_FEATURES, MEAN, UNREAD) if self.rescored else ()
+        more = (*TREE_FEATURES, MEAN, UNREAD) if len(self.features) else ()
         names = (*SCORE_FEATURES[: self.last.features.shape[1]], *more)
         return {name: column for column, name in enumerate(dict.fromkeys(names))}
 
@@ -81,15 +89,13 @@ class Scores:
             linear = self.last.features[self.rows[block]] * self.last.weights
             total = np.zeros((len(linear), len(self.names)))
             total[:, : linear.shape[1]] = linear
-            columns = [self.names.get(name, 0) for name in TREE_FEATURES]
-            for one in self.rescored:
-                places = Lookup.of(one.chunks, np.arange(len(one.chunks)), otherwise=NOWHERE)[self.chunks[block]]
+            if len(self.features):
+                places = self.place[block]
                 (read,) = np.nonzero(places != NOWHERE)
-                shares, mean = one.trees.contributions(one.features[places[read]])
-                total[read[:, None], columns] += shares
-                total[read, self.names[MEAN]] += mean
-                if one is self.rescored[0]:
-                    total[places == NOWHERE, self.names[UNREAD]] = self.lowered
+                shares, mean = self.trees.contributions(self.features[places[read]])
+                total[read[:, None], [self.names[name] for name in TREE_FEATURES]] += shares
+                total[read, self.names[MEAN]] = mean
+                total[places == NOWHERE, self.names[UNREAD]] = self.lowered
             self._blocks[number] = total.round(SHARE_DECIMALS)
         return np.asarray(self._blocks[number][within])
 
@@ -204,9 +210,10 @@ class HopRank(Strategy):
         counters.edges_touched += candidates.touched + sum(len(paths.edges) for _, paths in together if paths)
         with stage(counters, "trees"):
             by_trees = self.model == "trees" and self.anchors and self.learned.trees.trees
-            results = rescored(candidates, passed, self.learned) if by_trees else {}
+            read = tree_lists(candidates, passed) if by_trees else {}
         with stage(counters, "ranking"):
-            scores = [Scores.of(one[-1][0], results.get(number, ()), KEEP) for number, one in enumerate(passed)]
+            trees = self.learned.trees
+            scores = [Scores.of(one[-1][0], trees, read.get(number), KEEP) for number, one in enumerate(passed)]
             for index, one, scored, question in zip(indices, passed, scores, candidates.questions, strict=True):
                 yield self._ranking(batch, batch.questions[index], corpus, one, scored, question.entities)
 

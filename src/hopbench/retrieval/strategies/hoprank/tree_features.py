@@ -273,12 +273,6 @@ WORD_LINKS: Mapping[str, Feature] = {
     "rare_words_behind": lambda facts: behind(rare_words_sure(facts)),
     "rare_words_best": lambda facts: facts.links.rare[..., 0],
 }
-CHAINS: Mapping[str, Feature] = {
-    "chain": lambda facts: facts.chains[0],
-    "chain_behind": lambda facts: behind(facts.chains[0]),
-    "chain_sure": lambda facts: facts.chains[1],
-    "chain_sure_behind": lambda facts: behind(facts.chains[1]),
-}
 # Groups of features that only trees see, by the name of their ablation.
 GROUPS: Mapping[str, Mapping[str, Feature]] = {
     "standing": STANDING,
@@ -286,7 +280,6 @@ GROUPS: Mapping[str, Mapping[str, Feature]] = {
     "closeness": CLOSENESS,
     "pairs": PAIRS,
     "word_links": WORD_LINKS,
-    "chains": CHAINS,
 }
 TREE_FEATURES = (
     *BASE_FEATURES,
@@ -304,19 +297,19 @@ def tree_features(facts: ListFacts) -> Floats:
     return np.concatenate(parts, axis=2).round(FEATURE_DECIMALS)
 
 
-def tree_lists(candidates: Candidates, passed: Sequence[Passed], read: int = READ) -> dict[int, tuple[Numbers, Floats]]:
+def tree_lists(candidates: Candidates, passed: Sequence[Passed]) -> dict[int, tuple[Numbers, Floats]]:
     """The chunks that trees read, (r,), best first, and their features (r, f), by question.
 
     Each question's passes must have followed paths.
     """
     return {
         number: (chunks[: facts.shape[1]], features)
-        for facts in list_facts(candidates, passed, read)
+        for facts in list_facts(candidates, passed)
         for number, chunks, features in zip(facts.of.tolist(), facts.chunks, tree_features(facts), strict=True)
     }
 
 
-def list_facts(candidates: Candidates, passed: Sequence[Passed], most: int = READ) -> Iterator[ListFacts]:
+def list_facts(candidates: Candidates, passed: Sequence[Passed]) -> Iterator[ListFacts]:
     """Collect the facts about questions after the last of each one's passes.
 
     Lists of the same size are side by side, as many as have some words to be read.
@@ -325,21 +318,21 @@ def list_facts(candidates: Candidates, passed: Sequence[Passed], most: int = REA
     sizes = np.array([len(one["chunks"]) for one in each])
     for size in distinct(sizes).tolist():
         of = np.flatnonzero(sizes == size)
-        lengths = [corpus.words.lengths(each[number]["chunks"][:most]).sum() for number in of.tolist()]
+        lengths = [corpus.words.lengths(each[number]["chunks"][:READ]).sum() for number in of.tolist()]
         for part in word_batches(np.array(lengths)):
             columns = [each[number] for number in of[part].tolist()]
             facts: dict[str, Any] = {name: np.stack([one[name] for one in columns]) for name in columns[0]}
-            yield _side_by_side(candidates, of[part], facts, most)
+            yield _side_by_side(candidates, of[part], facts)
 
 
-def _side_by_side(candidates: Candidates, of: Numbers, facts: Mapping[str, Any], most: int) -> ListFacts:
+def _side_by_side(candidates: Candidates, of: Numbers, facts: Mapping[str, Any]) -> ListFacts:
     corpus, questions, chunks = candidates.corpus, candidates.questions, facts["chunks"]
     rows = candidates.rows((chunks + of[:, None] * corpus.chunks).ravel()).reshape(chunks.shape)
-    read = chunks[:, :most]
+    read = chunks[:, :READ]
     vectors = rows_of(corpus.vectors, read).astype(np.float64)
     words = ListedWords.read(corpus.words, read.ravel(), of.repeat(read.shape[1]))
     closeness = Closeness.of(corpus, questions, words, candidates.word_vectors)
-    edge = facts["edge"][:, :most, :most]
+    edge = facts["edge"][:, :READ, :READ]
     return ListFacts(
         **facts,
         candidates=candidates,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,21 +20,19 @@ from hopbench.retrieval.strategies.hoprank.paths import (
     PATH_FEATURES,
     SCORE_FEATURES,
     EdgeTable,
-    Passed,
     Paths,
     Ranked,
     follow,
     pool_ranking,
     with_paths,
 )
-from hopbench.retrieval.strategies.hoprank.tree_features import TREE_FEATURES, tree_lists
+from hopbench.retrieval.strategies.hoprank.tree_features import TREE_FEATURES
 from hopbench.retrieval.strategies.hoprank.trees import MAX_NUMBER, Trees, check_trees, read_trees, tree_lines
-from hopbench.retrieval.strategies.hoprank.words import Floats, Numbers
+from hopbench.retrieval.strategies.hoprank.words import Floats
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.input_files import read_bytes
 
-SCHEMA = "hopbench.hoprank/4"
-TREES = ("trees", "second_trees")
+SCHEMA = "hopbench.hoprank/5"
 MAX_BYTES = 16 * 1024 * 1024
 REMEDY = "train again with `hopbench train hoprank`"
 # The names of features by group, in the order of the numbers in a weights file.
@@ -52,15 +50,13 @@ FEATURES: Mapping[str, Sequence[str]] = {
 class Weights:
     """`first` (12,) scores the pool; `edges` has a model per kind, its bias last; `passes` has weights (26,) a pass.
 
-    `trees` put the best of the last pass in order, `second_trees` the best of these; there may be none. `provenance`
-    says what they were trained on.
+    `trees` put the best of the last pass in order; there may be none. `provenance` says what they were trained on.
     """
 
     first: Floats
     edges: tuple[Floats, ...]
     passes: tuple[Floats, ...]
     trees: Trees = field(default_factory=lambda: Trees((), ()))
-    second_trees: Trees = field(default_factory=lambda: Trees((), ()))
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -85,8 +81,7 @@ def to_json(weights: Weights) -> str:
         "provenance": weights.provenance,
     }
     text = json.dumps(content, indent=1).removesuffix("}").rstrip()
-    trees = (f'"{name}": [{tree_lines(getattr(weights, name))}]' for name in TREES)
-    return ",\n ".join([text, *trees]) + "\n}\n"
+    return f'{text},\n "trees": [{tree_lines(weights.trees)}]\n}}\n'
 
 
 @cache
@@ -130,14 +125,13 @@ def from_json(text: str, name: str) -> Weights:
             np.array(content["first"], np.float64),
             tuple(edges),
             tuple(np.array(entry, np.float64) for entry in content["passes"]),
-            **{name: read_trees(content[name], TREE_FEATURES) for name in TREES},
-            provenance=_provenance(content["provenance"]),
+            read_trees(content["trees"], TREE_FEATURES),
+            _provenance(content["provenance"]),
         )
     except (ValueError, KeyError, TypeError, OverflowError, AttributeError, RecursionError) as error:
         raise InputError(f"{name} is no weights file of hoprank ({type(error).__name__}: {error}): {REMEDY}") from error
     _check_numbers(weights, name)
-    for trees in TREES:
-        check_trees(getattr(weights, trees), f"{name}: {trees}", REMEDY)
+    check_trees(weights.trees, f"{name}: trees", REMEDY)
     return weights
 
 
@@ -190,44 +184,3 @@ def passes(
         features = with_paths(candidates, paths)
         ranked = Ranked(paths.chunks, features, learned[: features.shape[1]])
         yield ranked, paths
-
-
-READ_AGAIN = 25  # of those that first trees read the best ones, which the second trees do
-GAP = 1e-6
-
-
-class Rescored(NamedTuple):
-    """Chunks (k,), best first by the score they had, with their `features` (k, f) for the `trees` that read them."""
-
-    chunks: Numbers
-    features: Floats
-    trees: Trees
-
-
-def rescored(candidates: Candidates, passed: Sequence[Passed], weights: Weights) -> dict[int, list[Rescored]]:
-    """By question, what trees read of the best of its last pass, then what second trees read of the best of these."""
-    first = tree_lists(candidates, passed)
-    result = {number: [Rescored(*read, weights.trees)] for number, read in first.items()}
-    if weights.second_trees.trees:
-        again = [in_tree_order(one, first[number], weights.trees) for number, one in enumerate(passed)]
-        for number, read in tree_lists(candidates, again, READ_AGAIN).items():
-            result[number].append(Rescored(*read, weights.second_trees))
-    return result
-
-
-def in_tree_order(passed: Passed, read: tuple[Numbers, Floats], trees: Trees) -> Passed:
-    """Return passes whose last one has the scores to which trees add what they say of the chunks `read`."""
-    (chunks, features), (last, paths) = read, passed[-1]
-    scores, _ = with_trees(last.scores, last.chunks.searchsorted(chunks), trees.value(features))
-    return [*passed[:-1], (Ranked(last.chunks, scores[:, None], np.ones(1)), paths)]
-
-
-def with_trees(scores: Floats, rows: Numbers, value: Floats) -> tuple[Floats, float]:
-    """Add the trees' value to some rows, and lower the others so that none passes one of these; return by how much."""
-    scores = scores.copy()
-    scores[rows] += value
-    others = np.ones(len(scores), bool)
-    others[rows] = False
-    lowered = min(0.0, float(scores[rows].min()) - float(scores[others].max(initial=-np.inf)) - GAP)
-    scores[others] += lowered
-    return scores, lowered
