@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.benchmarks.documents.components import OUTLINE_TAGS, TAG, Components, Tag, read_tag
@@ -70,6 +71,7 @@ def _read(text: str, *, mdx: bool) -> Document:
     return Document(title, outline(blocks), remarks, (*page.omissions, *source.placeholders()))
 
 
+@cache
 def _parser(*, mdx: bool) -> MarkdownIt:
     """Make a parser of blocks that leaves targets of links as they are written."""
     from markdown_it import MarkdownIt
