@@ -159,12 +159,16 @@ class BenchmarkQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """What a document's passages leave out on purpose, such as its navigation: how many parts, with how many words."""
+    """What a document's passages leave out on purpose, such as its navigation: how many parts, with how many words.
+
+    What is `in_text` stands there as it is written, and what it stands for is left out.
+    """
 
     kind: str
     parts: int
     words: int
     document: str = ""
+    in_text: bool = False
 
 
 @dataclass(frozen=True)

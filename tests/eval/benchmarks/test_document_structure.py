@@ -38,11 +38,21 @@ def page(text: str) -> list[Passage]:
 @pytest.mark.parametrize(
     ("made", "text"),
     [
-        (markdown(f"Two\nlines.\n\n```python\n{CODE}\n```\n\nAfter."), f"Two lines.\n{CODE}\nAfter."),
-        (markdown("- item\n\n  ~~~\n  a\n    b\n  ~~~\n"), "item\na\n  b"),
-        (markdown("Before.\n\n    a\n      b\n\nAfter."), "Before.\na\n  b\nAfter."),
-        (page(f"<p>Two\nlines.</p><pre><code>\r\n{CODE}\n</code></pre>After."), f"Two lines.\n{CODE}\nAfter."),
-        (page("<pre>a<br>  b<div>c</div><div>d</div></pre>"), "a\n  b\nc\nd"),
+        (markdown(f"Two\nlines.\n\n```python\n{CODE}\n```\n\nAfter."), f"Two lines.\n```python\n{CODE}\n```\nAfter."),
+        (markdown("- item\n\n  ~~~\n  a\n    b\n  ~~~\n"), "item\n```\na\n  b\n```"),
+        (markdown("Before.\n\n    a\n      b\n\nAfter."), "Before.\n```\na\n  b\n```\nAfter."),
+        (
+            page(f"<p>Two\nlines.</p><pre><code>\r\n{CODE}\n</code></pre>After."),
+            f"Two lines.\n```\n{CODE}\n```\nAfter.",
+        ),
+        (page("<pre>a<br>  b<div>c</div><div>d</div></pre>"), "```\na\n  b\nc\nd\n```"),
+        (markdown("````md\n```\nx\n```\n````"), "````md\n```\nx\n```\n````"),
+        (markdown('``` python title="app.py" hl_lines="1"\nx\n```'), "```python app.py\nx\n```"),
+        (markdown("```yaml With prefect.yaml [expandable]\nx\n```"), "```yaml With prefect.yaml\nx\n```"),
+        (markdown("```{ .sh .annotate }\nx\n```"), "```sh\nx\n```"),
+        (markdown("```js {1,3-5} showLineNumbers\nx\n```"), "```js\nx\n```"),
+        (page("<pre class='language-js'><code>x</code></pre>y"), "```js\nx\n```\ny"),
+        (page("<div class='highlight-toml notranslate'><div><pre>x</pre></div></div>"), "```toml\nx\n```"),
     ],
 )
 def test_code_keeps_its_lines(made: list[Passage], text: str) -> None:
@@ -51,10 +61,30 @@ def test_code_keeps_its_lines(made: list[Passage], text: str) -> None:
 
 def test_long_code_is_cut_between_its_lines() -> None:
     lines = [f"    call({number})  # {number}" for number in range(200)]  # 200 lines of 10 tokens, 30 in a passage
-    made = markdown("```\n" + "\n".join(lines) + "\n```")
-    assert lines == [line for passage in made for line in passage.text.split("\n")]
+    made = markdown("```py\n" + "\n".join(lines) + "\n```\n\nSee [the pool](a.md).")
+    *codes, last = [passage.text.split("\n") for passage in made]
+    assert "See the pool." == last.pop()
+    assert lines == [line for code in [*codes, last] for line in code[1:-1]]
+    assert all(code[0] == "```py" and code[-1] == "```" for code in [*codes, last])
     assert all(count_tokens(passage.text) <= PASSAGE_TOKENS for passage in made)
     assert 7 == len(made)
+    assert [()] * 6 + [(Link("the pool", "a.md"),)] == [passage.links for passage in made]
+
+
+def test_a_long_table_is_cut_between_its_rows() -> None:
+    """The cells of a narrow one are labelled; in a wide one each part has the row of headings."""
+    rows = [f"--flag-{number} | meaning {number} | {number} | yes" for number in range(60)]
+    made = markdown(
+        "| Flag | Meaning | Default | Required |\n|---|---|---|---|\n" + "\n".join(f"|{row}|" for row in rows)
+    )
+    parts = [passage.text.split("\n") for passage in made]
+    assert rows == [row for part in parts for row in part[1:]]
+    assert ["Flag | Meaning | Default | Required"] * len(parts) == [part[0] for part in parts]
+    narrow = markdown("| Flag | Meaning |\n|---|---|\n" + "".join(f"| `-{n}` | turns {n} on |\n" for n in range(60)))
+    assert [f"Flag: `-{n}`; Meaning: turns {n} on" for n in range(60)] == [
+        row for passage in narrow for row in passage.text.split("\n")
+    ]
+    assert 1 < min(len(made), len(narrow))
 
 
 @pytest.mark.parametrize(
@@ -86,7 +116,7 @@ def test_stated_ids_are_unique_too() -> None:
 
 LINKS = {
     "See [the pool](other.md#pool).": ("See the pool.", [("the pool", "other.md#pool")]),
-    "[a *b* `c`](<x y.md> 'title')": ("a b c", [("a b c", "x y.md")]),
+    "[a *b* `c`](<x y.md> 'title')": ("a b `c`", [("a b `c`", "x y.md")]),
     "[x][y] and [y]\n\n[y]: ../Ü%20b.md?q=1&amp;r=2": (
         "x and y",
         [("x", "../Ü%20b.md?q=1&r=2"), ("y", "../Ü%20b.md?q=1&r=2")],
@@ -97,7 +127,7 @@ LINKS = {
     ),
     "[![a pool](pool.png)](other.md) ![no link](x.png)": ("a pool no link", [("a pool", "other.md")]),
     "<a href='o.html#p'>the\npool</a> <a name='x'>anchor</a>": ("the pool anchor", [("the pool", "o.html#p")]),
-    "| a | b |\n|---|---|\n| [c](d) | e | [f](g) |": ("a | b\nc | e | f", [("c", "d"), ("f", "g")]),
+    "| a | b |\n|---|---|\n| [c](d) | e | [f](g) |": ("a: c; b: e; f", [("c", "d"), ("f", "g")]),
     "- [a](b)\n\n> [c](d)": ("a\nc", [("a", "b"), ("c", "d")]),
     "[javascript](javascript:alert(1))": ("javascript", [("javascript", "javascript:alert(1)")]),
     "word " * 1500 + "[late](late.md)": (None, [("late", "late.md")]),
@@ -293,9 +323,14 @@ def test_footnotes_of_markdown_are_text() -> None:
     made = markdown(
         "The Kestrel[^1] and *Heron*[^note-a].\n\n[^1]: Ardmore\n[^note-a]: Built `twice`.\n\n    Indented.\n"
     )
-    assert ["The Kestrel [1] and Heron [note-a].\n[1]: Ardmore [note-a]: Built twice.\nIndented."] == [
+    assert ["The Kestrel [1] and Heron [note-a].\n[1]: Ardmore\n[note-a]: Built `twice`.\nIndented."] == [
         passage.text for passage in made
     ]
+
+
+def test_a_note_ends_the_section_that_refers_to_it() -> None:
+    made = markdown("# A\n\nOne[^x], two[^x].\n\n# B\n\nThree.\n\n[^x]: See [^y].\n[^y]: Deep.\n[^z]: Alone.")
+    assert ["One [x], two [x].\n[x]: See [y].\n[y]: Deep.", "Three.\n[z]: Alone."] == [one.text for one in made]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests.support.documents import pdf
 
 from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.benchmarks.documents.tables import LABELLED_COLUMNS
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.types import Passage
 
@@ -57,7 +58,16 @@ LEFT_OUT = {
 
 def inline(name: str) -> st.SearchStrategy[Piece]:
     def piece(form: str, word: str) -> Piece:
-        shown = [f"é{word}&"] if "&eacute;" in form else [f"*{word}*"] if form.startswith("\\") else [word]
+        marked = "`" in form or "<code>" in form
+        shown = (
+            [f"`{word}`"]
+            if marked
+            else [f"é{word}&"]
+            if "&eacute;" in form
+            else [f"*{word}*"]
+            if form.startswith("\\")
+            else [word]
+        )
         kind = next((kind for mark, kind in LEFT_OUT.items() if mark in form), "")
         return Piece(form.format(word), shown + ["broken"] * ("broken" in form), kind)
 
@@ -75,11 +85,21 @@ def joined(pieces: Sequence[Piece], form: str, between: str = " ") -> list[Piece
 def cells(name: str, rows: Sequence[Sequence[str]]) -> list[Piece]:
     """A table with as many columns as its first row has, however many the others have."""
     words = [word for row in rows for word in row]
+    if name == "a.md" and len(rows) > 1 and len(rows[0]) <= LABELLED_COLUMNS:
+        head, *body = rows
+        whole = [] if max(map(len, body)) >= len(head) else list(head)
+        words = [*whole, *(word for row in body for word in labelled(row, head))]
     if name == "a.html":
         body = "".join(f"<tr>{''.join(f'<td>{word}</td>' for word in row)}</tr>" for row in rows)
         return [Piece(f"<table>{body}</table>\n", words)]
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return [Piece("\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]]) + "\n\n", words)]
+
+
+def labelled(row: Sequence[str], head: Sequence[str]) -> Iterator[str]:
+    for number, word in enumerate(row):
+        yield from [f"{head[number]}:"] * (number < len(head))
+        yield f"{word};" if number + 1 < len(row) else word
 
 
 def blocks(name: str) -> st.SearchStrategy[list[Piece]]:
@@ -90,6 +110,7 @@ def blocks(name: str) -> st.SearchStrategy[list[Piece]]:
     code = st.lists(st.lists(WORDS, min_size=1), min_size=1, max_size=5).map(
         lambda lines: ("\n".join("   ".join(words) for words in lines), [word for words in lines for word in words])
     )
+    language = "```python" if name == "a.md" else "```"
     forms, fence, noise = {
         "a.md": (
             ("{}\n\n", "- {}\n\n", "> {}\n\n", "1. {}\n\n", "   {}\n\n", "## {}\n\nbelow\n\n"),
@@ -116,7 +137,7 @@ def blocks(name: str) -> st.SearchStrategy[list[Piece]]:
 
     return st.one_of(
         st.builds(block, st.one_of(some, some, many), st.sampled_from(forms)),
-        code.map(lambda lines: [Piece(fence.format(lines[0]), lines[1])]),
+        code.map(lambda lines: [Piece(fence.format(lines[0]), [language, *lines[1], "```"])]),
         st.lists(st.lists(WORDS, min_size=1, max_size=4), min_size=1, max_size=3).map(lambda rows: cells(name, rows)),
         st.sampled_from(sorted(noise)).map(lambda written: [Piece(written, [], noise[written])]),
     )

@@ -110,8 +110,8 @@ def test_long_blocks_are_written_whole(name: str, cases_dir: Path, tmp_path: Pat
     assert 0 == hopbench("check-data", tmp_path / "docs", "--out", tmp_path / "out").code
 
     rows = [json.loads(line) for line in (tmp_path / "out" / "corpus.jsonl").read_text().splitlines()]
-    expected = [word for word in text.split() if re.search(r"\w", word)]
-    assert Counter(expected) <= Counter(word for row in rows for word in f"{row['title']} {row['text']}".split())
+    found = Counter(word for row in rows for word in re.findall(r"\w+", f"{row['title']} {row['text']}"))
+    assert Counter(re.findall(r"\w+", text)) <= found
     assert text.count("Ardmore") == sum(row["text"].count("Ardmore") for row in rows)
 
 
@@ -121,7 +121,7 @@ def test_code_links_and_ids_are_written(cases_dir: Path, tmp_path: Path, hopbenc
     written = [json.loads(line) for line in (tmp_path / "out" / "corpus.jsonl").read_text().splitlines()]
     rows = {row["_id"]: row for row in written}
     assert {"a.md#loop", "a.md#open-it", "other.md#pool"} == set(rows)
-    code = "def f(x):\n    if x:\n        return 1\n    return 2"
+    code = "```python\ndef f(x):\n    if x:\n        return 1\n    return 2\n```"
     assert f"Text.\n{code}\nSee the pool." == rows["a.md#loop"]["text"]
     assert [{"text": "the pool", "target": "other.md#pool"}] == rows["a.md#loop"]["links"]
     assert ["Open (T)", "Body."] == [rows["a.md#open-it"][field] for field in ("title", "text")]
@@ -146,6 +146,33 @@ def test_what_is_left_out_on_purpose_is_counted(ferry: Path, hopbench: Hopbench)
     } == {one["what"]: (one["count"], one["examples"]) for one in found if "on purpose" in one["what"]}
     assert "1984" in {passage.title for passage in load_benchmark("ferry").passages}
     assert "comments left out on purpose (2 words)" in " ".join(hopbench("check-data", "ferry").out.split())
+
+
+def test_findings_about_many_files_are_grouped_and_the_next_command_is_named(
+    ferry: Path, tmp_path: Path, hopbench: Hopbench
+) -> None:
+    for number in range(4):
+        (ferry / f"empty {number}.md").write_text("")
+        (ferry / f"broken-{number}.md").write_text(f"---\nno: [x{number}\n---\nText.\n\n{{{{ version }}}}\n")
+    told = json.loads(hopbench("check-data", ferry, "--json").out)
+    found = {one["what"]: (one["count"], one["examples"]) for one in told["findings"]}
+    assert (4, ["empty 0.md", "empty 1.md", "empty 2.md"]) == found["files are empty"]
+    (whose,) = [what for what in found if what.startswith("files whose front matter is not YAML")]
+    assert 4 == found[whose][0]
+    as_written = "variables, expressions and includes that a site fills in left as they are written (12 words)"
+    assert 4 == found[as_written][0]
+
+    run = f"hopbench run --dataset {ferry} --strategies all,all:tuned --out ferry-run"
+    assert [run] == told["next"]
+    assert f"next: {run}" == hopbench("check-data", ferry).out.splitlines()[-1]
+    (ferry / "queries.jsonl").unlink()
+    out = tmp_path / "out"
+    assert [f"next: hopbench annotate {out}", f"  or: hopbench synthesize --dataset {out} --out out-questions"] == (
+        hopbench("check-data", ferry, "--out", out).out.splitlines()[-2:]
+    )
+    asked = write_questions(tmp_path / "asked.jsonl")
+    (command,) = json.loads(hopbench("check-data", ferry, "--questions", asked, "--json").out)["next"]
+    assert f" --questions {asked} " in command
 
 
 def test_the_json_has_every_metric_and_command(bench: Path, hopbench: Hopbench) -> None:

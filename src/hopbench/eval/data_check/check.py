@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -172,6 +173,19 @@ class Checked:
     metrics: Sequence[Use] = ()
     commands: Sequence[Use] = ()
     faults: Sequence[str] = ()
+    questions: Path | None = None
+
+    def next_commands(self, written: Path | None = None) -> list[str]:
+        """Name the commands that come next, for the folder that was `written` if there is one."""
+        if self.benchmark is None:
+            return []
+        dataset = shlex.quote(str(written or self.dataset))
+        name = shlex.quote(written.name if written else self.benchmark.name)
+        if not self.benchmark.questions:
+            synthesize = f"hopbench synthesize --dataset {dataset} --out {name}-questions"
+            return [f"hopbench annotate {dataset}", synthesize]
+        asked = f" --questions {shlex.quote(str(self.questions))}" if self.questions and not written else ""
+        return [f"hopbench run --dataset {dataset}{asked} --strategies all,all:tuned --out {name}-run"]
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain values."""
@@ -188,6 +202,7 @@ class Checked:
                 use.name: {"needs": ", ".join(use.needs), "works": use.available > 0, "note": use.note}
                 for use in self.commands
             },
+            "next": self.next_commands(),
         }
 
 
@@ -202,4 +217,4 @@ def check_data(dataset: str, questions: Path | None = None) -> Checked:
         faults = faults_of(folder, questions) if folder.is_dir() else []
         return Checked(dataset, None, faults=faults or [str(error)])
     uses = metric_uses(benchmark), command_uses(benchmark)
-    return Checked(dataset, benchmark, contents(benchmark), findings(benchmark, questions), *uses)
+    return Checked(dataset, benchmark, contents(benchmark), findings(benchmark, questions), *uses, questions=questions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -12,6 +13,7 @@ from statistics import median
 
 from hopbench.eval.benchmarks import load_triples
 from hopbench.eval.benchmarks.beir import find_table
+from hopbench.eval.benchmarks.documents import READERS
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.metrics.containment import contains_answer, scorable_answers
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, Finding, Omission, fitted_on
@@ -107,16 +109,19 @@ def _finding(what: str, examples: Iterable[str], remedy: str) -> Iterator[Findin
 
 def _corpus(benchmark: Benchmark) -> Iterator[Finding]:
     yield from benchmark.findings
-    for warning in benchmark.warnings:
-        what, _, remedy = warning.rpartition(": ")
-        yield Finding(what, 1, (), remedy)
+    yield from _grouped(benchmark.warnings)
     kinds: dict[str, list[Omission]] = {}
     for omission in benchmark.omissions:
         kinds.setdefault(omission.kind, []).append(omission)
-    remedy = "if questions ask for it, write it into the text"
     for kind, found in kinds.items():
         words, parts = sum(one.words for one in found), sum(one.parts for one in found)
-        what = f"{kind} left out on purpose ({words:,} word{'s' if words != 1 else ''})"
+        fate, remedy = "left out on purpose", "if questions ask for it, write it into the text"
+        if found[0].in_text:
+            fate, remedy = (
+                "left as they are written",
+                "if questions ask for what they stand for, write it into the text",
+            )
+        what = f"{kind} {fate} ({words:,} word{'s' if words != 1 else ''})"
         yield Finding(what, parts, tuple(one.document for one in found[:3]), remedy)
     first: dict[tuple[str, str], str] = {}
     with_content = [p for p in benchmark.passages if p.title or p.text.strip()]  # the loader reports the others
@@ -139,6 +144,39 @@ def _corpus(benchmark: Benchmark) -> Iterator[Finding]:
             load_triples(file, benchmark.titles)
     except InputError as error:
         yield Finding(f"the ready triples cannot be used: {error}", 1, (), "correct the file, or do without --triples")
+
+
+_NAMED = re.compile(rf"(.+?(?:{'|'.join(map(re.escape, READERS))}))(?::? )(.+)", re.IGNORECASE)
+_DETAILS = re.compile(r"\s*\([^)]*\)")
+_DIGITS = re.compile(r"[\d,]*\d")
+_PLURALS = {
+    "is": "files are",
+    "has": "files have",
+    "nests": "files nest",
+    "cannot": "files cannot",
+    "its": "files whose",
+}
+
+
+def _grouped(warnings: Sequence[str]) -> Iterator[Finding]:
+    """Make one finding of warnings that differ in the file and in numbers only."""
+    groups: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
+    for warning in warnings:
+        what, _, remedy = warning.rpartition(": ")
+        named = _NAMED.fullmatch(what)
+        file, fault = named.groups() if named else ("", what)
+        key = _DIGITS.sub("", _DETAILS.sub("", fault)) if named else what
+        groups.setdefault((key, remedy), []).append((what, file, fault))
+    for (_, remedy), group in groups.items():
+        if len(group) == 1:
+            yield Finding(group[0][0], 1, (), remedy)
+            continue
+        alike = len({fault for _, _, fault in group}) == 1
+        texts = [fault if alike else _DETAILS.sub("", fault) for _, _, fault in group]
+        words = [each[0] if len(set(each)) == 1 else "…" for each in zip(*map(str.split, texts), strict=False)]
+        first = _PLURALS.get(words[0], f"files: {words[0]}")
+        what = " ".join([first, *words[1:]])
+        yield Finding(what, len(group), tuple(file for _, file, _ in group[:3]), remedy)
 
 
 def _left_out(benchmark: Benchmark, questions: Path | None) -> Iterator[Finding]:

@@ -103,6 +103,16 @@ def check_data_command(
         if checked.benchmark.role != "user":
             set_role_of(out, checked.benchmark.role)
         echo(f"written  {out}", err=as_json)
+    if not as_json:
+        _print_next(checked, out)
+
+
+def _print_next(checked: Checked, out: Path | None) -> None:
+    first, *others = checked.next_commands(out)
+    screen = console()
+    screen.print(f"\nnext: {first}", markup=False, soft_wrap=True)
+    for other in others:
+        screen.print(f"  or: {other}", markup=False, soft_wrap=True)
 
 
 def _with_role(dataset: str, role: str) -> Path:

@@ -22,7 +22,7 @@ from hopbench.eval.benchmarks.documents.document import (
     passages_of,
 )
 from hopbench.eval.benchmarks.documents.html import declared_encoding, read_html
-from hopbench.eval.benchmarks.documents.markdown import read_markdown
+from hopbench.eval.benchmarks.documents.markdown import read_markdown, read_mdx
 from hopbench.eval.benchmarks.documents.pdf import read_pdf
 from hopbench.eval.types import Omission
 from hopbench.retrieval.support.errors import InputError
@@ -70,10 +70,12 @@ class Reader(NamedTuple):
 
 
 _MARKDOWN = Reader("markdown", partial(_read_text, read_markdown, None))
+_MDX = Reader("markdown", partial(_read_text, read_mdx, None))
 _HTML = Reader("html", partial(_read_text, read_html, declared_encoding))
 _PLAIN = Reader("plain", partial(_read_text, read_plain, None))
 READERS: Mapping[str, Reader] = {
-    **dict.fromkeys((".md", ".markdown", ".mdx"), _MARKDOWN),
+    **dict.fromkeys((".md", ".markdown"), _MARKDOWN),
+    ".mdx": _MDX,
     **dict.fromkeys((".html", ".htm", ".xhtml"), _HTML),
     ".pdf": Reader("pdf", read_pdf, PDF_LIMIT),
     **dict.fromkeys((".txt", ".text", ".rst"), _PLAIN),

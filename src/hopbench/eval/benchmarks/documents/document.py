@@ -19,7 +19,7 @@ from hopbench.eval.types import Omission
 from hopbench.retrieval.context import Budget
 from hopbench.retrieval.corpus import packed, spaced_sentences
 from hopbench.retrieval.text import shortened
-from hopbench.retrieval.text.model_tokens import count_tokens
+from hopbench.retrieval.text.model_tokens import count_tokens, pieces
 from hopbench.retrieval.types import Link, Passage, Source
 
 PlacedLink = tuple[int, Link]
@@ -35,8 +35,10 @@ class Section:
     """The text under one heading, or on one page of a PDF.
 
     `headings` lead from the outermost to the section's own and are empty for text before the first heading;
-    `paragraphs` are in reading order, on one line each but for code; `page` counts from 1, None where the format has no
-    pages; `anchor` is the section's own id, where it states one; `links` are placed in the paragraphs together.
+    `paragraphs` are in reading order, on one line each but for code, which is fenced as
+    in Markdown, and tables with a first line of headings; `page` counts from
+    1, None where the format has no pages; `anchor` is the section's own id, where it states one; `links` are placed in
+    the paragraphs together.
     """
 
     headings: tuple[str, ...] = ()
@@ -61,9 +63,14 @@ class Document:
     encoding: str = ""
 
 
+CODE_BEGIN, CODE_END = "\x0e", "\x0f"
+"""Marks around code within a line, until it is known whether backticks may stand there; no text has them."""
+
+
 def size(text: str) -> int:
-    """Count the characters of a text but for white space: cutting and joining lines does not change the count."""
-    return len("".join(text.split()))
+    """Count the characters of a text but for white space and marks of code: how a text is cut does not change it."""
+    joined = "".join(text.split())
+    return len(joined) - joined.count("`") - joined.count(CODE_BEGIN) - joined.count(CODE_END)
 
 
 _BYTE_ORDER_MARKS = (  # UTF-32's begins as UTF-16's does
@@ -150,11 +157,13 @@ def passages_of(document: Document, path: str, max_tokens: int = PASSAGE_TOKENS)
     for section in document.sections:
         first, named = _section_id(section, title, path, used), passage_title(section, title)
         unshown = _unshown(section, title, named, shown)
-        parts = list(_parts([*unshown, *section.paragraphs], max_tokens)) or [""]
+        paragraphs, added = _cut_lines(section.paragraphs, max_tokens)
+        parts = list(_parts([*unshown, *paragraphs], max_tokens)) or [""]
         links: list[list[Link]] = [[] for _ in parts]
         before, ends = sum(map(size, unshown)), list(accumulate(map(size, parts)))[:-1] if section.links else []
         for place, link in section.links:
-            links[bisect_right(ends, before + place)].append(link)
+            moved = place + sum(count for start, count in added if start <= place)
+            links[bisect_right(ends, before + moved)].append(link)
         for index, (text, own) in enumerate(zip(parts, links, strict=True)):
             part = f"{'&' if '#' in first else '#'}part={index + 1}" if index else ""
             yield Passage(first + part, named, text, Source(section.page, path, name.name), tuple(own))
@@ -217,7 +226,7 @@ def _bare(text: str) -> str:
 
 
 def _parts(paragraphs: Sequence[str], max_tokens: int) -> Iterator[str]:
-    """Pack paragraphs as long as they fit; of one that is too long its lines if it is code, else its sentences."""
+    """Pack paragraphs as long as they fit; of one that is too long its lines if it has some, else its sentences."""
 
     def units() -> Iterator[str]:
         for paragraph in paragraphs:
@@ -230,3 +239,50 @@ def _parts(paragraphs: Sequence[str], max_tokens: int) -> Iterator[str]:
                 yield from spaced_sentences(paragraph)
 
     return packed(units(), max_tokens)
+
+
+_FENCED = re.compile(r"(`{3,})[^\n]*\n")
+
+
+def _cut_lines(paragraphs: Sequence[str], max_tokens: int) -> tuple[list[str], list[tuple[int, int]]]:
+    """Cut code and tables that are too long between their lines, each part with the fences or the headings.
+
+    Also return where characters were added (`size` of what stands before), and how many.
+    """
+    cut: list[str] = []
+    added: list[tuple[int, int]] = []
+    before = 0
+    for paragraph in paragraphs:
+        fence = _FENCED.match(paragraph)
+        head = fence[0] if fence else paragraph[: paragraph.find("\n") + 1]
+        tail = f"\n{fence[1]}" if fence else ""
+        room = max_tokens - count_tokens(head + tail) if head else 0
+        if room > max_tokens // 2 and count_tokens(paragraph) > max_tokens:
+            place = before + size(head)
+            for number, part in enumerate(_line_groups(paragraph[len(head) :].removesuffix(tail), room)):
+                if number:
+                    added.append((place, size(head)))
+                place += size(part)
+                cut.append(f"{head}{part}{tail}")
+        else:
+            cut.append(paragraph)
+        before += size(paragraph)
+    return cut, added
+
+
+def _line_groups(code: str, max_tokens: int) -> Iterator[str]:
+    """Group lines as long as they fit; blanks at their beginning stay."""
+    group: list[str] = []
+    total = 0
+    for line in code.split("\n"):
+        tokens = count_tokens(f"\n{line}")
+        if group and total + tokens > max_tokens:
+            yield "\n".join(group)
+            group, total = [], 0
+        if tokens > max_tokens:
+            yield from pieces(line, max_tokens)
+        else:
+            group.append(line)
+            total += tokens
+    if any(group):
+        yield "\n".join(group)

@@ -9,153 +9,44 @@ from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 from typing import NamedTuple
 
-from hopbench.eval.benchmarks.documents.document import PlacedLink, Section, size
+from hopbench.eval.benchmarks.documents.document import CODE_BEGIN, CODE_END, PlacedLink, Section, size
+from hopbench.eval.benchmarks.documents.elements import (
+    BLOCKS,
+    HEADINGS,
+    SPACED,
+    TABLE_PARTS,
+    VOID,
+    Event,
+    skipped_regions,
+    superscript,
+)
+from hopbench.eval.benchmarks.documents.tables import Table
 from hopbench.eval.types import Omission
 from hopbench.retrieval.types import Link
 
-
-class Event(NamedTuple):
-    """`kind` is start, end, text or comment; `value` the element's name, or the text."""
-
-    kind: str
-    value: str
-    attributes: Mapping[str, str] = {}
-
-
-HEADINGS = {f"h{level}": level for level in range(1, 7)}
-BLOCKS = frozenset(
-    """address article aside blockquote body br caption center dd details dialog dir div dl dt fieldset figcaption
-    figure footer form head header hgroup hr html legend li main menu nav ol p pre search section summary table tbody
-    tfoot thead title tr ul""".split()
-) | frozenset(HEADINGS)
-SPACED = frozenset("button img input label meter optgroup option output progress select textarea".split())
-"""Stand apart from the text around them, within a line."""
-
-VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
-_SKIPPED = {
-    "script": "scripts",
-    "style": "styles",
-    "nav": "navigation",
-    "template": "templates",
-    "svg": "drawings",
-    **dict.fromkeys(("select", "datalist"), "lists of choices"),
-    **dict.fromkeys(("noscript", "iframe", "object", "audio", "video", "canvas"), "substitutes for what is not shown"),
-}
-_HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\b", re.IGNORECASE)
-_CELLS = frozenset("td th tr tbody thead tfoot".split())
-_ENDED_BY: Mapping[str, frozenset[str]] = {
-    "p": BLOCKS - {"br"},
-    "li": frozenset({"li"}),
-    **dict.fromkeys(("dt", "dd"), frozenset({"dt", "dd"})),
-    **dict.fromkeys(("td", "th"), _CELLS),
-    "tr": _CELLS - {"td", "th"},
-    **dict.fromkeys(("thead", "tbody", "tfoot"), _CELLS - {"td", "th", "tr"}),
-}
-"""Elements whose end tag may be left out → the elements that end them."""
-_INLINE_DEPTH = 50  # how many inline elements are looked through for one that a start tag ends
-
-
-def _kind_left_out(tag: str, attributes: Mapping[str, str]) -> str:
-    """Name an element that is left out; empty for one that is shown.
-
-    `aria-hidden` elements are shown, and `hidden="until-found"` is there for a search in the page.
-    """
-    if tag in _SKIPPED:
-        return _SKIPPED[tag]
-    if (not attributes and tag != "dialog") or tag in ("html", "body"):  # a page is shown when its script has run
-        return ""
-    hidden = attributes.get("hidden", "until-found").strip().lower() != "until-found"
-    if hidden or _HIDDEN.search(attributes.get("style", "")) or (tag == "dialog" and "open" not in attributes):
-        return "hidden elements"
-    return ""
-
-
-def skipped_regions(events: Sequence[Event]) -> dict[int, tuple[str, int]]:
-    """Map where an element begins that is left out to its kind and the event after its end.
-
-    One that is never closed is no region: its text would reach to the end of the page.
-    """
-    kinds = {
-        place: kind
-        for place, event in enumerate(events)
-        if event.kind == "start" and (kind := _kind_left_out(event.value, event.attributes))
-    }
-    regions: dict[int, tuple[str, int]] = {}
-    elements: list[tuple[str, int]] = []
-    opened = Counter[str]()
-
-    def close(depth: int, end: int, last: int) -> None:
-        for at in range(depth, len(elements)):
-            tag, begin = elements[at]
-            opened[tag] -= 1
-            if begin in kinds and (at == depth or tag in _ENDED_BY):
-                regions[begin] = kinds[begin], last if at == depth else end
-        del elements[depth:]
-
-    for place, event in enumerate(events if kinds else ()):
-        tag = event.value
-        if event.kind == "start":
-            if (depth := _ended(tag, elements)) is not None:
-                close(depth, place, place)
-            if tag not in VOID:
-                elements.append((tag, place))
-                opened[tag] += 1
-            elif place in kinds:
-                regions[place] = kinds[place], place + 1
-        elif event.kind == "end" and opened[tag] > 0:
-            depth = next(at for at in range(len(elements) - 1, -1, -1) if elements[at][0] == tag)
-            close(depth, place, place + 1)
-    for tag, begin in elements:
-        if begin in kinds and tag in _ENDED_BY:
-            regions[begin] = kinds[begin], len(events)
-    return regions
-
-
-def _ended(tag: str, elements: Sequence[tuple[str, int]]) -> int | None:
-    """The depth of the open element that a start tag ends."""
-    if tag not in BLOCKS and tag not in _CELLS:
-        return None
-    for depth in range(len(elements) - 1, max(-1, len(elements) - 1 - _INLINE_DEPTH), -1):
-        name = elements[depth][0]
-        if tag in _ENDED_BY.get(name, ()):
-            return depth
-        if name in BLOCKS or name in _CELLS or name in _SKIPPED:
-            return None
-    return None
-
-
-_RAISED = str.maketrans("0123456789+-−=()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾")
-_EXPONENT = re.compile(r"[\d+\-−=()]+")
-_NUMBERS = re.compile(r"\[?\d+(?:\s*[,;–-]\s*\d+)*\]?")
-_WORD = re.compile(r"[^\W\d_]+\Z")
-_AFTER_SENTENCE = re.compile(r"[.,;:!?…。、»”\"'’]\Z")
-_BASES = frozenset("km cm mm dm nm µm μm ft in yd mi sec ms kg mol mc px rad sin cos tan log ln exp".split())
-
-
-def superscript(before: str, text: str, *, linked: bool) -> str:
-    """Write a `<sup>` after `before`: ` [1]` for a footnote's mark, `⁶` for an exponent, else as it is.
-
-    A mark is `linked`, or a number after a word or a sentence's end; after a number, a unit (`km²`) or one Latin or
-    Greek letter (`x²`) it is an exponent. Other superscripts belong to their word, as in 1st.
-    """
-    mark = " ".join(text.split())
-    word = _WORD.search(before)
-    base = word is not None and (word[0].lower() in _BASES or (len(word[0]) == 1 and ord(word[0]) < 0x400))
-    after_word = (word is not None and not base) or _AFTER_SENTENCE.search(before) is not None
-    if mark and (linked or (after_word and _NUMBERS.fullmatch(mark))):
-        return f" [{mark.strip('[]() ')}]" if mark.strip("[]() ") else f" {mark}"
-    if _EXPONENT.fullmatch(mark):
-        return mark.translate(_RAISED)
-    return text
-
+__all__ = ["Block", "Event", "Page", "outline"]
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _NOTE = re.compile(r"(?:footnote|fn)[-_]?ref|noteref")
 _BLANK_ENDS = re.compile(r"\A(?:[^\S\n]*\n)+|\s+\Z")
+_LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight-source|highlight)-([\w+#.-]+)")
+_BACKTICKS = re.compile(r"`{3,}")
+_CODE_SPAN = re.compile(r"(?<!\w)\x0e([^`\x0e\x0f]*[^`\x0e\x0f\s])\x0f(?!\w)")
+_CELL_BLOCKS = frozenset(
+    "address blockquote br center dd details dir div dl dt figcaption figure li menu ol p section summary ul".split()
+)
+"""Parted by a space within a cell of a table, so that its row stays one paragraph."""
+
+
+def _with_backticks(text: str) -> str:
+    """Put code within a line into backticks, unless words would join with its end: `flow`s stays the word flows."""
+    if CODE_BEGIN not in text:
+        return text
+    return _CODE_SPAN.sub(r"`\1`", text).replace(CODE_BEGIN, "").replace(CODE_END, "")
 
 
 class Block(NamedTuple):
-    """Text between two block tags, on one line unless it is code.
+    """Text between two block tags, on one line unless it is code, which is fenced as in Markdown.
 
     `level` is 0 for a paragraph; `article` counts from 1, 0 outside of all; `anchor` is a heading's own id.
     """
@@ -222,7 +113,12 @@ class Page:
         self._link: _OpenLink | None = None
         # A `<sup>` or a footnote's mark: its first text and link in the block, its first word in a link, if a note.
         self._mark: tuple[int, int, int, bool] | None = None
-        self._anchor = ""
+        self._anchor = self._language = ""
+        self._tables: list[Table] = []
+        self._in_cell = False  # a cell whose row stays one paragraph
+        self._cell = 0  # the text with which it begins
+        self._before_cell: tuple[str, int] = "", -1  # what separates and names it, once it has a word; its column
+        self._repeated = set[int]()  # blocks of headings that all stand in the rows below
         self._level = self._main = self._articles = self._open_articles = self._code = 0
         self._size = self._measured = 0  # of the first `_measured` texts
         self._blocks: list[tuple[Block, list[_OpenLink]]] = []
@@ -233,9 +129,13 @@ class Page:
         """The blocks in reading order."""
         return [
             block._replace(
-                links=tuple((link.before, Link(" ".join("".join(link.words).split()), link.target)) for link in links)
+                links=tuple(
+                    (link.before, Link(_with_backticks(" ".join("".join(link.words).split())), link.target))
+                    for link in links
+                )
             )
-            for block, links in self._blocks
+            for place, (block, links) in enumerate(self._blocks)
+            if place not in self._repeated
         ]
 
     @property
@@ -265,28 +165,42 @@ class Page:
                 case "end":
                     self._end(event.value)
                 case _:
-                    self.leave_out("comments", event.value)
+                    self.leave_out(event.attributes.get("kind", "comments"), event.value)
         self._flush()
+        while self._tables:
+            self._end_table()
         self._abandon_link()
         if self._blocks:
             self._blocks[-1][1].extend(self._links)
 
     def _start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        self._break(tag)
+        if tag in TABLE_PARTS:
+            self._start_table_part(tag, attributes)
+        else:
+            self._break(tag)
+        if attributes and tag in ("pre", "code", "div") and (found := _LANGUAGE.search(attributes.get("class", ""))):
+            self._language = found[1]
         if tag in HEADINGS:
             self._level, self._anchor = HEADINGS[tag], attributes.get("anchor", "")
+            self._in_cell = False
         elif tag == "pre":
             self._code += 1
+            self._language = attributes.get("code", self._language)
+        elif tag in ("code", "tt"):
+            self._mark_code(CODE_BEGIN)
         elif tag == "main":
             self._main += 1
         elif tag == "article":
             self._articles += not self._open_articles
             self._open_articles += 1
-        elif tag in ("td", "th") and any(map(str.strip, self._texts)):
-            self._add(" | ")
-        elif tag == "a":
+        else:
+            self._start_inline(tag, attributes)
+
+    def _start_inline(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if tag == "a":
             self._abandon_link()
             if target := attributes.get("href", "").strip():
+                self._name_cell()
                 self._link = _OpenLink(self._measure(), target)
                 self._links.append(self._link)
         elif tag == "img":
@@ -309,11 +223,16 @@ class Page:
             if self._level and self._link.target.startswith("#"):
                 self._drop_permalink(self._link)
             self._link = None
-        if tag not in VOID:
+        if tag in TABLE_PARTS:
+            self._end_table_part(tag)
+        elif tag in ("code", "tt"):
+            self._mark_code(CODE_END)
+        elif tag not in VOID:
             self._break(tag)
         if tag in HEADINGS:
             self._level, self._anchor = 0, ""
-        self._code -= tag == "pre" and self._code > 0
+        if tag == "pre" and self._code > 0:
+            self._code, self._language = self._code - 1, ""
         self._main -= tag == "main" and self._main > 0
         self._open_articles -= tag == "article" and self._open_articles > 0
 
@@ -333,6 +252,8 @@ class Page:
         if tag in BLOCKS and self._code and tag != "pre":
             if tag == "br" or not "".join(self._texts[-1:]).endswith("\n"):
                 self._add("\n")
+        elif self._in_cell and tag in _CELL_BLOCKS:
+            self._add(" ")
         elif tag in BLOCKS:
             self._flush()
         elif tag in SPACED:
@@ -343,7 +264,7 @@ class Page:
         mark, inside = "".join(self._texts[first_text:]), len(self._links) > first_link
         around = None if inside else self._link
         begins_link = around is not None and not any(map(str.strip, islice(around.words, first_word)))
-        before = "".join(self._texts[max(0, first_text - 3) : first_text])
+        before = "".join(self._texts[max(0, first_text - 3) : first_text]).replace(CODE_END, "")
         written = superscript(before, mark, linked=note or inside or begins_link)
         self._measure()
         self._size += size(written) - size(mark)
@@ -353,7 +274,88 @@ class Page:
             around.words[first_word:] = [written]
         self._mark = None
 
+    def _start_table_part(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if tag in ("td", "th"):
+            self._end_cell()
+            table = self._tables[-1] if self._tables else Table()
+            column, separator, label = table.open_cell(tag, attributes), " | ", ""
+            if table.labelled:
+                label = table.label(column)
+                separator = " " if "".join(self._texts[-2:]).rstrip()[-1:] in (*".!?:;…。",) else "; "
+            elif table.headings and not table.in_head:
+                self._texts += [separator] * (column > 0)  # an empty cell too keeps its column
+                separator = ""
+            begun = any(map(str.strip, self._texts))
+            self._before_cell, self._cell = (f"{separator * begun}{label}", column), len(self._texts)
+            self._in_cell = bool(self._tables) and (tag == "th" or bool(table.headings))
+            return
+        self._end_row()
+        if tag == "table":
+            self._flush()
+            self._tables.append(Table())
+        elif self._tables and tag != "tr":
+            self._tables[-1].in_head = tag == "thead"
+
+    def _end_table_part(self, tag: str) -> None:
+        if tag in ("td", "th"):
+            self._end_cell()
+            return
+        self._end_row()
+        if self._tables and tag == "table":
+            self._end_table()
+        elif self._tables and tag == "thead":
+            self._tables[-1].in_head = False
+
+    def _end_table(self) -> None:
+        """Drop the rows of headings if the rows below show all of them."""
+        table = self._tables.pop()
+        if not table.unused and not any(self._blocks[block][1] for block in table.heading_blocks):
+            self._repeated.update(table.heading_blocks)
+
+    def _end_row(self) -> None:
+        self._end_cell()
+        count = len(self._blocks)
+        self._flush()
+        if not self._tables:
+            return
+        table, made = self._tables[-1], len(self._blocks) > count
+        names = table.end_row(count if made else None)
+        if made and names and not table.fits_labels:
+            self._blocks[-1] = (
+                self._blocks[-1][0]._replace(text=" | ".join(table.headings).strip()),
+                self._blocks[-1][1],
+            )
+        elif made and table.heading_blocks[-1:] == [count - 1] and not table.fits_labels:
+            (row, links), (head, head_links) = self._blocks.pop(), self._blocks[-1]
+            for link in links:
+                link.before += size(head.text)
+            self._blocks[-1] = head._replace(text=f"{head.text}\n{row.text}"), [*head_links, *links]
+
+    def _end_cell(self) -> None:
+        if self._tables:
+            text = "".join(self._texts[self._cell :]).replace(CODE_BEGIN, "").replace(CODE_END, "")
+            self._tables[-1].close_cell(" ".join(text.split()))
+        self._in_cell, self._before_cell = False, ("", -1)
+
+    def _name_cell(self) -> None:
+        """Write the separator and heading of a cell that turns out to have words."""
+        (text, column), self._before_cell = self._before_cell, ("", -1)
+        if text:
+            while self._texts and self._texts[-1].isspace():
+                self._texts.pop()
+            self._measured = min(self._measured, len(self._texts))
+            self._texts.append(text)
+            self._cell = len(self._texts)
+            if self._tables:
+                self._tables[-1].unused.discard(column)
+
+    def _mark_code(self, mark: str) -> None:
+        if not self._code and not self._level:
+            self._add(mark)
+
     def _add(self, text: str) -> None:
+        if self._before_cell[0] and text.strip():
+            self._name_cell()
         self._texts.append(text)
         if self._link is not None:
             self._link.words.append(text)
@@ -385,7 +387,13 @@ class Page:
     def _taken(self) -> str:
         text, self._texts, self._size = _SURROGATE.sub(" ", "".join(self._texts)), [], 0
         self._measured = 0
-        if self._code and not self._level:
-            lines = text.replace("\r\n", "\n").split("\n")
-            return _BLANK_ENDS.sub("", "\n".join(map(str.rstrip, lines)))
-        return " ".join(text.split())
+        if not self._code or self._level:
+            return _with_backticks(" ".join(text.split()))
+        lines = text.replace("\r\n", "\n").split("\n")
+        code = _BLANK_ENDS.sub("", "\n".join(map(str.rstrip, lines)))
+        if not code:
+            return ""
+        for link in self._links:
+            link.before += size(self._language)
+        fence = "`" * max([3, *(len(run) + 1 for run in _BACKTICKS.findall(code))])
+        return f"{fence}{self._language}\n{code}\n{fence}"
