@@ -13,14 +13,16 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
+from hopbench.eval.synthesize._documentation import DocumentDrafts
 from hopbench.eval.synthesize._drafts import Draft, Drafts
 from hopbench.eval.synthesize._evidence import Evidence
+from hopbench.eval.synthesize._hyperlinks import Pages
 from hopbench.eval.synthesize._wording import EASY_TO_HARD, NearWords, Phraser, Wording
 from hopbench.eval.trials.trial import batches
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 from hopbench.retrieval.text import STOP_WORDS, folded_words
-from hopbench.retrieval.types import Question
+from hopbench.retrieval.types import Passage, Question
 
 TYPES = ("bridge", "compositional", "intersection", "comparison", "bridge-comparison")
 
@@ -187,10 +189,10 @@ class Recipe:
 class Making:
     """The state of one recipe."""
 
-    def __init__(self, evidence: Evidence, near: NearWords, recipe: Recipe) -> None:
+    def __init__(self, evidence: Evidence, pages: Pages, near: NearWords, recipe: Recipe) -> None:
         rng = Random(recipe.seed)
         self._evidence, self._recipe = evidence, recipe
-        self._drawn = Drafts(evidence, rng)
+        self._drawn = DocumentDrafts(evidence.index, pages, rng) if pages.linked else Drafts(evidence, rng)
         self._phraser = Phraser(evidence, near, rng)
         self._targets = targets(evidence.room)
         self.questions: list[Searched] = []
@@ -267,15 +269,19 @@ class Made:
 
 
 class Generator:
-    """Makes questions from the corpus of an index. Equal recipes give equal questions."""
+    """Makes questions from the corpus of an index. Equal recipes give equal questions.
 
-    def __init__(self, index: Index) -> None:
+    Where its `passages` link to each other, as documentation does, hyperlinks are the evidence.
+    """
+
+    def __init__(self, index: Index, passages: Sequence[Passage] = ()) -> None:
         self.evidence = Evidence.of(index)
+        self._pages = Pages(passages)
         self._near = NearWords(self.evidence.corpus.words)
 
     def make(self, recipe: Recipe, progress: Callable[[int, int], None] = lambda done, all_: None) -> Made:
         """Make the recipe's questions, or fewer; raise InputError where the corpus yields none."""
-        making = Making(self.evidence, self._near, recipe)
+        making = Making(self.evidence, self._pages, self._near, recipe)
         possible = making.possible(recipe.types)
         if not possible:
             if others := making.possible(TYPES):

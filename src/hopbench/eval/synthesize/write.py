@@ -143,19 +143,13 @@ def provenance(each: Searched, evidence: Evidence) -> dict[str, Any]:
             {
                 "from": passage(step.source.chunk),
                 "to": passage(step.target),
-                "over": evidence.name(step.entity),
-                "stated": evidence.sentences(step.source.chunk)[step.source.sentence],
+                "over": step.over or evidence.name(step.entity),
+                "stated": draft.sentences[0].text if step.over else evidence.sentence(step.source),
             }
             for step in draft.steps
         ],
         "sentences": [
-            {
-                "passage": passage(clue.chunk),
-                "role": clue.role,
-                "text": evidence.sentences(clue.chunk)[clue.sentence],
-            }
-            for clue in draft.clues
-            if clue.words
+            {"passage": passage(told.chunk), "role": told.role, "text": told.text} for told in draft.told(evidence)
         ],
         "answer_in": passage(draft.answered[0]) if draft.answer else None,
         "quoted": list(wording.quoted),
