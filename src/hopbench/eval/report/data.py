@@ -104,6 +104,11 @@ class ReportData:
             return str(self.comparisons[0]["metric"])
         return primary_of(self.results) or ""
 
+    @property
+    def unfit(self) -> str:
+        """Why the questions measure nothing; empty where they do."""
+        return str(self.results["benchmark"].get("unfit", ""))
+
     @cached_property
     def baseline(self) -> str:
         """The label that the others were compared with, empty where nothing was compared."""

@@ -88,13 +88,17 @@ class Option:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The result of `recommend`. `best` is None where no label is within the limits; `options` are best first."""
+    """The result of `recommend`. `best` is None where no label is within the limits; `options` are best first.
+
+    `unfit` says why the questions measure nothing, so that none is best.
+    """
 
     metric: str
     questions: int
     limits: Limits
     best: Option | None
     options: Sequence[Option]
+    unfit: str = ""
 
     @property
     def alternatives(self) -> list[Option]:
@@ -109,6 +113,8 @@ class Recommendation:
 
     def sentence(self) -> str:
         """The recommendation in plain words."""
+        if self.unfit:
+            return f"No label can be recommended: the questions measure nothing ({self.unfit})."
         if self.best is None:
             return f"No label can be recommended{_within(self.limits)}: {self._reasons()}."
         best = self.best
@@ -171,14 +177,15 @@ def recommend(
         raise InputError(f"{results['benchmark']['name']}: nothing to recommend by: {lacking(None)}")
     questions = int(results["benchmark"]["questions"])
     found = {label: _option(label, entry, metric, limits, questions) for label, entry in _ranked(results)}
-    eligible = [option for option in found.values() if not option.excluded]
+    unfit = str(results["benchmark"].get("unfit", ""))
+    eligible = [option for option in found.values() if not option.excluded and not unfit]
     best = min(eligible, key=lambda o: (rank_key(metric, o.value), o.latency_ms or 0.0, o.label), default=None)
     if best is not None and len(eligible) > 1:
         chosen = {option.label: rows[option.label] for option in eligible}
         pairs = compare(chosen, best.label, metric, seed=seed, resamples=BREAKDOWN_RESAMPLES).pairs
         found |= {pair.label: _compared(found[pair.label], pair, best) for pair in pairs}
     order = sorted(found.values(), key=lambda o: (bool(o.excluded), o is not best, rank_key(metric, o.value), o.label))
-    return Recommendation(metric, questions, limits, best, order)
+    return Recommendation(metric, questions, limits, best, order, unfit)
 
 
 def recommended(data: ReportData) -> str:

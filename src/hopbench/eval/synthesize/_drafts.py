@@ -96,7 +96,9 @@ class Draft:
 
     def told(self, evidence: Evidence) -> Sequence[Told]:
         """List the sentences that the question rests on, those of its clues or of a hyperlink."""
-        found = [Told(one.role, one.chunk, evidence.sentences(one.chunk)[one.sentence]) for one in self.clues if one.words]
+        found = [
+            Told(one.role, one.chunk, evidence.sentences(one.chunk)[one.sentence]) for one in self.clues if one.words
+        ]
         return [*self.sentences, *found]
 
 

@@ -62,7 +62,9 @@ class Pages:
     def linked(self) -> bool:
         """Whether enough documents link to others of the corpus for hyperlinks to be its evidence."""
         documents = [document_of(passage) for passage in self.passages]
-        linking = {documents[one.source] for one in self.hyperlinks if documents[one.source] != documents[one.targets[0]]}
+        linking = {
+            documents[one.source] for one in self.hyperlinks if documents[one.source] != documents[one.targets[0]]
+        }
         return bool(linking) and len(linking) >= LINKED * len(self.rows)
 
     def targets(self, passage: Passage, link: Link) -> Iterable[int]:

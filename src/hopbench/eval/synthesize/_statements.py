@@ -13,15 +13,16 @@ MIN_FUNCTION = 0.15  # share of stop words below which a line is a list, a table
 _CODE = re.compile(r"[{}|=;<>\\]|^[^ ]+:|\w\(|->|\$\s|::|^\s|^[-#$>@]|^\d+\.\s")
 _DEBRIS = re.compile(r"\b[0-9a-f]{7,}\b|[0-9a-f]{8}-[0-9a-f]{4}|https?:|\w@\w", re.IGNORECASE)
 _POINTER = re.compile(
-    r"\b(?:this|these|those|above|below|following|here|previous|next section|see|refer|example|examples|let's|we|our)\b",
+    r"\b(?:this|these|those|above|below|following|here|previous|next section|see|refer|examples?|let's|we|our)\b",
     re.IGNORECASE,
 )
-_NAME = r"""(?:`[^`]{2,60}`|--?[a-z][\w-]+|[@/~.]?[A-Za-z][\w-]*(?:[_./:][\w-]+)+(?:\(\))?|[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]*)+
-    |[A-Z]{2,}(?:_[A-Z0-9]+)+|\.[a-z][\w.-]+|\w+\(\))"""
-_VALUE = r"""(?:`[^`]{1,60}`|"[^"]{1,40}"|'[^']{1,40}'|\d[\d,.]*(?:\s?(?:%|MB|GB|KB|ms|seconds?|minutes?|hours?|days?|weeks?|times))?|
-    True|False|None|true|false|null|UTC)"""
-_KIND = r"""(?:\ (?P<kind>command|flag|option|setting|parameter|argument|method|function|decorator|class|file|directory|environment
-    \ variable|variable|field|key|endpoint|attribute|policy|block|module|package|profile|API|CLI))?"""
+_NAME = r"""(?:`[^`]{2,60}`|--?[a-z][\w-]+|[@/~.]?[A-Za-z][\w-]*(?:[_./:][\w-]+)+(?:\(\))?
+    |[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|[A-Z]{2,}(?:_[A-Z0-9]+)+|\.[a-z][\w.-]+|\w+\(\))"""
+_VALUE = r"""(?:`[^`]{1,60}`|"[^"]{1,40}"|'[^']{1,40}'
+    |\d[\d,.]*(?:\s?(?:%|MB|GB|KB|ms|seconds?|minutes?|hours?|days?|weeks?|times))?
+    |True|False|None|true|false|null|UTC)"""
+_KIND = r"""(?:\ (?P<kind>command|flag|option|setting|parameter|argument|method|function|decorator|class|file
+    |directory|environment\ variable|variable|field|key|endpoint|attribute|policy|block|module|package|profile|API))?"""
 SAYS = frozenset(
     """controls enables determines specifies allows lets creates runs returns sets disables defines adds shows lists
     removes downloads uploads contains accepts prevents handles provides represents stores records tracks configures
@@ -31,7 +32,7 @@ SAYS = frozenset(
 )
 DOES = frozenset(
     """use do get make share specify modify include write find learn deploy schedule work access define declare track
-    install understand connect send customize automate monitor apply disable enable""".split()
+    install understand connect send customize automate monitor apply disable enable provision log""".split()
 ) | {verb.removesuffix("s") for verb in SAYS}
 """What a setting says it does, and what one does with it: verbs of documentation."""
 
@@ -51,20 +52,66 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.VERBOSE)
 
 
+_ANSWER = "(?P<answer>VALUE|NAME)(?=[\\s.,;]|$)"
+_NAMED = r"(?P<answer>NAME)KIND"
 _FORMS = tuple(
-    (_compiled(pattern), question)
-    for pattern, question in (
-        (r"^(?:[^,]{3,60},\ )?[Tt]he\ default\ (?P<of>[\w\ -]{3,60}?)\ is\ (?:to\ )?(?P<answer>VALUE|NAME)(?=[\s.,;]|$)", "What is the default {of}?"),
-        (r"^(?P<of>(?:The|A|An|Each|[A-Z`])[\w\ `./-]{2,60}?)\ defaults\ to\ (?P<answer>VALUE|NAME)(?=[\s.,;]|$)", "What does {of} default to?"),
-        (r"^(?:[Tt]o)\ (?P<do>[a-z][\w\ ,'/-]{8,90}?),\ (?:you\ can\ |simply\ )?(?P<verb>use|set|run|pass|add|call|enable|specify)\ (?:the\ |a\ |an\ )?(?P<answer>NAME)KIND", "To {do}, which {kind} do you {verb}?"),
-        (r"^(?:You\ can\ )?(?:[Uu]se|[Ss]et|[Pp]ass|[Rr]un|[Cc]all|[Aa]dd)\ (?:the\ )?(?P<answer>NAME)KIND\ to\ (?P<do>[a-z][^.:;()]{8,110})\.?$", "Which {kind} do you use to {do}?"),
-        (r"^You\ can\ (?:also\ )?(?P<do>[a-z][\w\ ,'/-]{8,90}?)\ (?:with|using|by\ using|by\ running|via|by\ setting|through|by\ passing)\ (?:the\ |a\ )?(?P<answer>NAME)KIND(?=[\s.,;]|$)", "With which {kind} can you {do}?"),
-        (r"^(?:The\ )?(?P<answer>NAME)KIND\ (?:also\ |automatically\ )?SAYS\ (?P<do>[^.:;()]{8,120})\.?$", "Which {kind} {verb} {do}?"),
-        (r"^(?P<of>(?:The|All|Each)\ [\w\ -]{3,60}?|(?!If|When|Once|Ensure|By|In|Make|Note|Where|This|These)[A-Z][\w-]+(?:\ [\w-]+){0,4})\ (?P<be>is|are)\ (?P<verb>stored|saved|defined|located|found|written|kept|placed|specified|configured)\ (?:in|at|under)\ (?:the\ |a\ )?(?P<answer>NAME)(?=[\s.,;]|$)", "Where {be} {of} {verb}?"),
-        (r"^(?:The\ |An?\ )?(?P<answer>NAME|[A-Z][\w-]*(?:\ [a-z][\w-]+){0,2})\ (?P<be>is|are)\ (?P<what>(?:an?|the)\ [a-z][^.,:;()]{20,120})\.?$", "What is {what} called?"),
+    (_compiled("".join(pattern)), question)
+    for question, *pattern in (
+        (
+            "What is the default {of}?",
+            r"^(?:[^,]{3,60},\ )?[Tt]he\ default\ (?P<of>[\w\ -]{3,60}?)\ is\ (?:to\ )?",
+            _ANSWER,
+        ),
+        ("What does {of} default to?", r"^(?P<of>(?:The|A|An|Each|[A-Z`])[\w\ `./-]{2,60}?)\ defaults\ to\ ", _ANSWER),
+        (
+            "To {do}, which {kind} do you {verb}?",
+            r"^[Tt]o\ (?P<do>[a-z][\w\ ,'/-]{8,90}?),\ (?:you\ can\ |simply\ )?",
+            r"(?P<verb>use|set|run|pass|add|call|enable|specify)\ (?:the\ |a\ |an\ )?",
+            _NAMED,
+        ),
+        (
+            "Which {kind} do you use to {do}?",
+            r"^(?:You\ can\ )?(?:[Uu]se|[Ss]et|[Pp]ass|[Rr]un|[Cc]all|[Aa]dd)\ (?:the\ )?",
+            _NAMED,
+            r"\ to\ (?P<do>[a-z][^.:;()]{8,110})\.?$",
+        ),
+        (
+            "With which {kind} can you {do}?",
+            r"^You\ can\ (?:also\ )?(?P<do>[a-z][\w\ ,'/-]{8,90}?)\ ",
+            r"(?:with|(?:by\ )?using|by\ running|via|by\ setting|through|by\ passing)\ (?:the\ |a\ )?",
+            _NAMED,
+            r"(?=[\s.,;]|$)",
+        ),
+        (
+            "Which {kind} {verb} {do}?",
+            r"^(?:The\ )?",
+            _NAMED,
+            r"\ (?:also\ |automatically\ )?SAYS\ (?P<do>[^.:;()]{8,120})\.?$",
+        ),
+        (
+            "Where {be} {of} {verb}?",
+            r"^(?P<of>(?:The|All|Each)\ [\w\ -]{3,60}?|",
+            r"(?!If|When|Once|Ensure|By|In|Make|Note|Where|This|These)[A-Z][\w-]+(?:\ [\w-]+){0,4})\ (?P<be>is|are)\ ",
+            r"(?P<verb>stored|saved|defined|located|found|written|kept|placed|specified|configured)\ ",
+            r"(?:in|at|under)\ (?:the\ |a\ )?(?P<answer>NAME)(?=[\s.,;]|$)",
+        ),
+        (
+            "What is {what} called?",
+            r"^(?:The\ |An?\ )?(?P<answer>NAME|[A-Z][\w-]*(?:\ [a-z][\w-]+){0,2})\ (?P<be>is|are)\ ",
+            r"(?P<what>(?:an?|the)\ [a-z][^.,:;()]{20,120})\.?$",
+        ),
     )
-)  # fmt: skip
-_PRONOUNS = frozenset("this that these those it they there here which what you we one the a an each both all some".split())
+)
+_PRONOUNS = frozenset(
+    """this that these those it they there here which what you we one the a an each both all some below above
+    since""".split()
+)
+_SHORT = r"-\w(?:\ <[\w\ -]+>)?"
+_OPTION = re.compile(
+    rf"^(?:{_SHORT},\ )?(?P<answer>--[a-z][\w-]+|{_NAME})(?:\ <[\w\ -]+>)?(?:,\ {_SHORT})?"
+    r"(?:\ [-–—]\ |:\ )(?P<does>.+)",
+    re.VERBOSE,
+)
 
 
 def prose(text: str) -> Iterator[str]:
@@ -96,12 +143,6 @@ def statements(text: str) -> Iterator[Statement]:
             yield Statement(line, asked, option["answer"])
 
 
-_OPTION = re.compile(
-    rf"^(?:-\w(?:\ <[\w\ -]+>)?,\ )?(?P<answer>--[a-z][\w-]+|{_NAME})(?:\ <[\w\ -]+>)?(?:,\ -\w(?:\ <[\w\ -]+>)?)?(?:\ [-–—]\ |:\ )(?P<does>.+)",
-    re.VERBOSE,
-)
-
-
 def _of_option(option: re.Match[str]) -> str:
     """Ask for an option of a list by the first sentence about it; empty where that says too little."""
     does = next(iter(sentences(option["does"])), "").rstrip(".")
@@ -112,7 +153,7 @@ def _of_option(option: re.Match[str]) -> str:
     does = " ".join([first, *words[1:]])
     if first in SAYS:
         return f"Which {kind} {does}?"
-    if first in DOES:
+    if first in DOES and words[1] != "not":
         return f"With which {kind} do you {does}?"
     return f"Which {kind} is {does}?" if first in {"the", "a", "an"} else ""
 

@@ -14,7 +14,7 @@ from random import Random
 from typing import NamedTuple
 
 from hopbench.eval.synthesize._documentation import DocumentDrafts
-from hopbench.eval.synthesize._drafts import Draft, Drafts
+from hopbench.eval.synthesize._drafts import Draft, Drafts, Told
 from hopbench.eval.synthesize._evidence import Evidence
 from hopbench.eval.synthesize._hyperlinks import Pages
 from hopbench.eval.synthesize._wording import EASY_TO_HARD, NearWords, Phraser, Wording
@@ -29,6 +29,7 @@ TYPES = ("bridge", "compositional", "intersection", "comparison", "bridge-compar
 CHAINS, INTERSECTIONS = 0.30, 0.12  # shares of what is no comparison
 COMPARISONS, BRIDGE_COMPARISONS = 0.45, 0.15  # per share of chunks with a kind beyond `ONE_KIND`
 MAX_USES = 4  # of one passage as evidence
+MAX_SAID = 2  # questions about one sentence of documentation
 ROUND = 200  # drafts of one batch of searches
 ROUNDS = 8
 MIN_DRAWS, DRAWS, HALF_DRAWS = 40, 4, 16  # for each draft; all of four passages are of one half once in eight
@@ -49,6 +50,11 @@ class Searched(NamedTuple):
     wording: Wording
     found: Found
     nearest: tuple[int, ...]
+
+    @property
+    def hidden(self) -> bool:
+        """Whether BM25 misses some of the evidence."""
+        return self.found[0] < ALL
 
 
 Target = Mapping[Found, float]
@@ -198,6 +204,7 @@ class Making:
         self.questions: list[Searched] = []
         self.dropped: Counter[str] = Counter()
         self._uses: Counter[int] = Counter()
+        self._said: Counter[Told] = Counter()
         self._seen: set[tuple[str, frozenset[int]]] = set()
         self._texts: set[str] = set()
 
@@ -232,12 +239,17 @@ class Making:
             self._take(each, quota)
 
     def _take(self, each: Searched, quota: Quota) -> None:
-        gold = each.wording.draft.gold
-        if each.wording.text in self._texts or any(self._uses[chunk] >= MAX_USES for chunk in gold):
+        draft = each.wording.draft
+        gold, stated = draft.gold, draft.sentences[1:]
+        used = any(self._uses[chunk] >= MAX_USES for chunk in gold) or any(
+            self._said[one] >= MAX_SAID for one in stated
+        )
+        if each.wording.text in self._texts or used:
             self.dropped["its evidence was used often enough"] += 1
             return
         self._texts.add(each.wording.text)
         self._uses.update(gold)
+        self._said.update(stated)
         quota.take(each.found)
         self.questions.append(each)
 

@@ -30,7 +30,7 @@ from hopbench.retrieval.embedding.base import Embedder
 from hopbench.retrieval.llm import LLM, Call, ask, calling
 from hopbench.retrieval.llm.endpoint import wire_schema
 from hopbench.retrieval.support.errors import IncompleteError
-from hopbench.retrieval.text import folded_words, tokens
+from hopbench.retrieval.text import UNKNOWN, folded_words, tokens
 from hopbench.retrieval.types import Chunk
 
 PROMPT_VERSION = "synthesize-1"
@@ -68,15 +68,17 @@ CALLS_PER_QUESTION = 3  # its share of personas, themes matched to them, the que
 def prompt(draft: Draft, evidence: Evidence) -> list[dict[str, str]]:
     """Make the messages that ask for a question about a draft's path."""
     lines = [f"Type of question: {draft.type}"]
-    for told in draft.told(evidence):
-        chunk = evidence.chunks[told.chunk]
-        lines.append(f"Passage {chunk.title or chunk.passage_id}: {told.text}")
+    for said in draft.told(evidence):
+        chunk = evidence.chunks[said.chunk]
+        lines.append(f"Passage {chunk.title or chunk.passage_id}: {said.text}")
     lines = list(dict.fromkeys(lines))
     lines += [f"Bridge, not to be named: {step.over or evidence.name(step.entity)}" for step in draft.steps]
     lines.append(f"First passage: {evidence.title(draft.gold[0]) or 'has no name: describe it'}")
     if draft.answer:
         lines.append(f"Answer: {draft.answer}")
-    return [{"role": "system", "content": WRITE}, {"role": "user", "content": "\n".join(lines)}]
+    language = evidence.linker.language
+    told = WRITE if language.english or language.code == UNKNOWN else f"{WRITE} Write in {language.name}."
+    return [{"role": "system", "content": told}, {"role": "user", "content": "\n".join(lines)}]
 
 
 def worded(llm: LLM, made: Made, evidence: Evidence) -> Made:

@@ -8,29 +8,41 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from hopbench.eval.synthesize._drafts import Draft, Step
 from hopbench.eval.synthesize._evidence import Evidence, Mention
-from hopbench.retrieval.text import folded_words, split_qualifier
+from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.text import UNKNOWN, Language, folded_words, split_qualifier
 
-ENOUGH = 50  # questions, where as many were asked for: fewer hardly separate two labels
+if TYPE_CHECKING:
+    from hopbench.eval.synthesize.generate import Searched
+
+ENOUGH = 30  # questions, where as many were asked for: fewer hardly separate two labels
 MAX_HEADED = 3  # documents with the same heading, from which on it names nothing: Setup, Next steps
 NAMED = 0.5  # share of a word's places with a capital from which on it belongs to a name
 MAX_WORDS = 40  # of a question
-LIMITS: Mapping[str, float] = {"links": 0.7, "answers": 0.7, "sentences": 0.6}
-"""Part of the check → share below which a set measures nothing. Wikipedia's and hopworld's are above, word salad below."""
+MANY = 100  # passages, below which BM25 finds all in its first ten
+MAX_TERM = 6  # words of an answer that a hyperlink or two passages name
+LIMITS: Mapping[str, float] = {"links": 0.7, "answers": 0.7, "sentences": 0.6, "hidden": 0.2}
+"""Part of the check → share below which a set measures nothing. Wikipedia's sets are above, word salad is below."""
 MEANING = {
     "links": "evidence joined by a hyperlink, a title or a name",
     "answers": "answers that are names, settings or values",
     "sentences": "questions that read as a sentence",
+    "hidden": "questions whose words alone do not lead BM25 to all of their evidence",
 }
-_CODE = re.compile(r"[{}=<>\\|`$]|\w\(|::|->|https?:|www\.|^\s|\b(?:import|def|return|async)\b .*\b(?:from|import|self)\b")
-_DEBRIS = re.compile(r"[{}=<>\\|$]|https?|\bwww\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{4,}\b|_{2,}", re.IGNORECASE)
+_CODE = re.compile(
+    r"[{}=<>\\|`$]|\w\(|::|->|https?:|www\.|^\s|\b(?:import|def|return|async)\b .*\b(?:from|import|self)\b"
+)
+_DEBRIS = re.compile(
+    r"[{}=<>\\|$]|https?|\bwww\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{4,}\b|_{2,}", re.IGNORECASE
+)
 _ASKS = re.compile(
-    r"(?:\A|[.!:] |, )(?:what|which|who|whose|whom|where|when|why|how|is|are|was|were|do|does|did|can|(?:with|in|to|from|of|for|by) (?:which|what|whom))\b",
+    r"(?:\A|[.!:] |, )(?:what|which|who|whose|whom|where|when|why|how|is|are|was|were|do|does|did|can|"
+    r"(?:with|in|to|from|of|for|by) (?:which|what|whom))\b",
     re.IGNORECASE,
 )
 _VERB = re.compile(r"\b(?:is|are|was|were|do|does|did|has|have|had|can|\w+(?:s|ed|en|ing))\b", re.IGNORECASE)
@@ -49,13 +61,23 @@ class Share(NamedTuple):
         return self.good / self.of if self.of else 1.0
 
 
+REMEDY = "write 30 with `hopbench annotate DATASET`, or use --llm MODEL[@URL]"
+Checked = Mapping[str, bool]
+"""One question's check: part (`MEANING`) → whether it is as it should be, for the parts that apply."""
+
+
 @dataclass(frozen=True)
 class Quality:
-    """The self-check of a set: the share of each part (`MEANING`), and how many questions were made and `wanted`."""
+    """The self-check of a set: that of each question, and how many questions were `wanted`."""
 
-    shares: Mapping[str, Share]
-    questions: int
+    questions: Sequence[Checked]
     wanted: int
+
+    @property
+    def shares(self) -> Mapping[str, Share]:
+        """The share of questions that pass each part."""
+        parts = {part: [one[part] for one in self.questions if part in one] for part in MEANING}
+        return {part: Share(sum(values), len(values)) for part, values in parts.items() if values}
 
     def faults(self) -> list[str]:
         """List what is below its limit, in words; empty for a set that can be used."""
@@ -64,26 +86,45 @@ class Quality:
             for part, share in self.shares.items()
             if share.value < LIMITS[part]
         ]
-        if self.questions < min(ENOUGH, self.wanted):
-            found.append(f"questions: {self.questions:,} of {self.wanted:,}, below {min(ENOUGH, self.wanted)}")
+        if len(self.questions) < min(ENOUGH, self.wanted):
+            found.append(f"questions: {len(self.questions):,} of {self.wanted:,}, below {min(ENOUGH, self.wanted)}")
         return found
 
     def plain(self) -> dict[str, object]:
-        """As the card and JSON have it."""
+        """As the card has it: part → share, and the faults."""
         return {**{part: round(share.value, 3) for part, share in self.shares.items()}, "faults": self.faults()}
 
 
-def quality(evidence: Evidence, drafts: Sequence[Draft], texts: Sequence[str], wanted: int) -> Quality:
-    """Check questions; `drafts` may be empty, where it is not known what the questions rest on."""
+class UnfitError(InputError):
+    """Sets that would not measure anything, which are not written."""
+
+    def __init__(self, checks: Sequence[Quality]) -> None:
+        faults = dict.fromkeys(fault for check in checks for fault in check.faults())
+        super().__init__(
+            f"these questions would not measure anything ({'; '.join(faults)}): {REMEDY}; nothing was written "
+            "(--force writes them, and no run on them names a best label)"
+        )
+        self.checks = checks
+
+
+def refuse_language(language: Language) -> None:
+    """Raise InputError where rules cannot ask in the language of the corpus."""
+    if not language.english and language.code != UNKNOWN:
+        raise InputError(
+            f"the corpus is {language.name}, and rules ask in English alone: questions in another language than the "
+            f"corpus's would not measure anything; {REMEDY}"
+        )
+
+
+def quality(evidence: Evidence, made: Sequence[Searched], wanted: int) -> Quality:
+    """Check questions and what they rest on."""
     check = _Check(evidence)
-    steps = [step for draft in drafts for step in draft.steps]
-    answered = [draft for draft in drafts if draft.answer]
-    shares = {
-        "links": Share(sum(map(check.is_real, steps)), len(steps)),
-        "answers": Share(sum(map(check.is_answer, answered)), len(answered)),
-        "sentences": Share(sum(map(reads_as_sentence, texts)), len(texts)),
-    }
-    return Quality({part: share for part, share in shares.items() if share.of}, len(texts), wanted)
+    return Quality([check.checked(one) for one in made], wanted)
+
+
+def quality_of_texts(texts: Sequence[str], wanted: int) -> Quality:
+    """Check questions of which nothing is known but their texts."""
+    return Quality([{"sentences": reads_as_sentence(text)} for text in texts], wanted)
 
 
 def reads_as_sentence(text: str) -> bool:
@@ -99,6 +140,18 @@ class _Check:
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
 
+    def checked(self, one: Searched) -> Checked:
+        """Check a question; one without an answer names both things that it compares."""
+        draft = one.wording.draft
+        found = {"sentences": reads_as_sentence(one.wording.text)}
+        if draft.steps:
+            found["links"] = all(map(self.is_real, draft.steps))
+        if draft.answer:
+            found["answers"] = self.is_answer(draft)
+        if draft.answer and len(self._evidence.chunks) >= MANY:
+            found["hidden"] = one.hidden
+        return found
+
     def is_real(self, step: Step) -> bool:
         """Whether a step leads over a hyperlink, the title of a passage or a name, in people's sentences."""
         if step.over:
@@ -113,8 +166,8 @@ class _Check:
         if _DEBRIS.search(draft.answer):
             return False
         chunk, sentence = draft.answered
-        if draft.sentences or draft.type == "intersection":  # a statement; a name by which its steps are judged
-            return bool(_SETTING.search(draft.answer)) or self._is_name(draft.answer) or draft.type == "intersection"
+        if draft.sentences or draft.type == "intersection":  # a term, or a name that its steps are judged by
+            return len(draft.answer.split()) <= MAX_TERM
         said = self._evidence.sentences(chunk)[sentence]
         return not _CODE.search(said) and (bool(_SETTING.search(draft.answer)) or self._is_name(draft.answer))
 
@@ -122,12 +175,16 @@ class _Check:
         """Whether a mention is a name within a sentence, not its first word alone, nor code."""
         words = self._evidence.words(mention.chunk, mention.sentence)[mention.start : mention.end]
         opens = mention.start == 0 and len(words) == 1 and not self._is_name(words[0].text)
-        return not opens and not _CODE.search(self._evidence.sentence(mention)) and self._is_name(" ".join(word.text for word in words))
+        return (
+            not opens
+            and not _CODE.search(self._evidence.sentence(mention))
+            and self._is_name(" ".join(word.text for word in words))
+        )
 
     def _is_name(self, text: str) -> bool:
         words = [word for word in folded_words(text) if not word.isdigit()]
         known = [self._capitals[word] for word in words if word in self._capitals]
-        return bool(known) and max(known) >= NAMED or any(map(str.isdigit, text))
+        return (bool(known) and max(known) >= NAMED) or any(map(str.isdigit, text))
 
     @cached_property
     def _capitals(self) -> Mapping[str, float]:

@@ -178,14 +178,22 @@ class Corpus:
         return self.retriever(strategy)(question, k)
 
     def synthesize(
-        self, out: str | Path, questions: int = 300, *, types: Sequence[str] = (), seed: int = 0, role: str = "report"
+        self,
+        out: str | Path,
+        questions: int = 300,
+        *,
+        types: Sequence[str] = (),
+        seed: int = 0,
+        role: str = "report",
+        force: bool = False,
     ) -> list[Path]:
         """Make a benchmark from the passages alone, by rules, as `hopbench synthesize` does; returns its folders.
 
         `types` are some of bridge, compositional, intersection, comparison and bridge-comparison (default: all that the
-        corpus yields); `role` is tune, report or halves, which writes `out/tune` and `out/report`.
+        corpus yields); `role` is tune, report or halves, which writes `out/tune` and `out/report`; `force` writes
+        questions that fail their self-check.
 
-        Raises InputError where nothing links, and for a folder that holds something.
+        Raises InputError where nothing links, for questions that fail it, and for a folder that holds something.
         """
         from hopbench.eval.synthesize.generate import TYPES, Recipe
         from hopbench.flows.orchestration.steps import NoProgress
@@ -197,6 +205,7 @@ class Corpus:
             recipe=recipe,
             out=Path(out),
             role=role,
+            force=force,
         )
         options.check()
         return [each.folder for each in synthesize_opened(options, self.benchmark, self.index, NoProgress())]

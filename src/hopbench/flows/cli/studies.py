@@ -31,6 +31,7 @@ from hopbench.retrieval.support.errors import InputError
 if TYPE_CHECKING:
     from hopbench.eval.answering.judge.outcome import Estimated
     from hopbench.eval.synthesize.generate import Recipe
+    from hopbench.eval.synthesize.quality import Quality
     from hopbench.flows.studies.judge_check import Checked
     from hopbench.flows.studies.synthesis import CheckOutcome
     from hopbench.flows.studies.synthesize import Written
@@ -57,6 +58,7 @@ class SynthesizeOptions:
         ),
     ] = "report"
     seed: Annotated[int, Setting("Equal seeds give equal questions.", low=0)] = 0
+    force: Annotated[bool, Setting("Write a set that fails its self-check; no run on it names a best label.")] = False
     check: Annotated[
         str | None,
         Setting("A labelled set: compare what synthetic and its own questions say of the labels.", values="datasets"),
@@ -115,6 +117,7 @@ def _refuse_unused(options: SynthesizeOptions, graph: GraphOptions, given: Mappi
     more = {
         "--by": options.by != "rules",
         "--role": options.role != "report",
+        "--force": options.force,
         "--llm": graph.llm is not None and graph.extractor != "llm",
     }
     if unused := [flag for flag, is_given in {**given, **more}.items() if is_given]:
@@ -145,18 +148,32 @@ def _make(options: SynthesizeOptions, graph: GraphOptions, budget: float | None,
     recipe = options.recipe()
     if options.out is None:
         raise InputError("--out is missing: name the folder to write")
+    from hopbench.eval.synthesize.quality import UnfitError
     from hopbench.flows.orchestration.steps import terminal_progress
     from hopbench.flows.studies.synthesize import MakeOptions, synthesize
 
-    making = MakeOptions(graph=graph, recipe=recipe, out=options.out, role=options.role, by=options.by, budget=budget)
+    making = MakeOptions(
+        graph=graph,
+        recipe=recipe,
+        out=options.out,
+        role=options.role,
+        by=options.by,
+        budget=budget,
+        force=options.force,
+    )
     if dry_run:
         from hopbench.flows.cli.output import print_estimate
         from hopbench.flows.studies.synthesis import ASSUMED, estimate
 
         print_estimate(estimate(making), ASSUMED)
         return
-    with terminal_progress() as progress:
-        written = synthesize(making, progress)
+    try:
+        with terminal_progress() as progress:
+            written = synthesize(making, progress)
+    except UnfitError as error:
+        for check in error.checks:
+            _print_quality(check)
+        raise
     for each in written:
         _print_written(each)
 
@@ -167,10 +184,23 @@ def _print_written(written: Written) -> None:
     typer.echo("types     " + ", ".join(f"{kind} {number:,}" for kind, number in written.types.items()))
     for example in written.examples:
         typer.echo(f"such as   {example}")
+    _print_quality(written.check)
+    if faults := written.check.faults():
+        typer.echo(f"warning: these questions would not measure anything: {'; '.join(faults)}", err=True)
     if written.dropped:
         typer.echo("left out  " + ", ".join(f"{reason} {number:,}" for reason, number in written.dropped.items()))
     if count < written.wanted:
         typer.echo(f"warning: only {count:,} of {written.wanted:,}: the corpus yields no more", err=True)
+
+
+def _print_quality(check: Quality) -> None:
+    from hopbench.eval.synthesize.quality import LIMITS, MEANING
+    from hopbench.flows.cli.output import add_row, console, table
+
+    rows = table("self-check", "questions", "share", "at least", right=("questions", "share", "at least"))
+    for part, share in check.shares.items():
+        add_row(rows, MEANING[part], f"{share.good:,} of {share.of:,}", f"{share.value:.0%}", f"{LIMITS[part]:.0%}")
+    console().print(rows)
 
 
 def _print_check(outcome: CheckOutcome) -> None:

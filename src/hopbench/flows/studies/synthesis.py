@@ -108,9 +108,11 @@ def _compared(
 def _make_checked(options: CheckOptions, corpus: Corpus) -> list[Sequence[BenchmarkQuestion]]:
     """The questions of each seed."""
     from hopbench.eval.synthesize.generate import Generator
+    from hopbench.eval.synthesize.quality import refuse_language
     from hopbench.eval.synthesize.write import benchmark_of
 
-    generator, first = Generator(corpus.index), options.recipe.seed
+    refuse_language(corpus.index.language)
+    generator, first = Generator(corpus.index, corpus.benchmark.passages), options.recipe.seed
     recipes = [replace(options.recipe, seed=seed) for seed in range(first, first + options.seeds)]
     return [
         benchmark_of(corpus.benchmark, generator.evidence, generator.make(recipe).questions).questions

@@ -20,6 +20,7 @@ from hopbench.retrieval.support.notice import notice
 
 if TYPE_CHECKING:
     from hopbench.eval.synthesize.generate import Generator, Recipe
+    from hopbench.eval.synthesize.quality import Quality
     from hopbench.eval.synthesize.write import Origin
     from hopbench.eval.types import Benchmark, Role
     from hopbench.retrieval.index import Index
@@ -85,6 +86,7 @@ class Written:
     dropped: Mapping[str, int]
     wanted: int
     examples: Sequence[str]
+    check: Quality
 
 
 def write_sets(out: Path, sets: Sequence[ToWrite], wanted: int) -> list[Written]:
@@ -126,6 +128,7 @@ def _written(out: Path, one: ToWrite, wanted: int) -> Written:
         dropped=one.origin.dropped,
         wanted=wanted,
         examples=[question.text for question in questions[:EXAMPLES]],
+        check=one.origin.check,
     )
 
 
@@ -143,7 +146,10 @@ SPARE = 1.5  # paths for each question that a model is to write: its filters dro
 
 @dataclass(frozen=True, kw_only=True)
 class MakeOptions:
-    """Graph, recipe, folder and role; `by` writes the questions, with `graph.llm` a model; `budget` in US dollars."""
+    """Graph, recipe, folder and role; `by` writes the questions, with `graph.llm` a model; `budget` in US dollars.
+
+    `force` writes a set that fails its self-check.
+    """
 
     graph: GraphOptions
     recipe: Recipe
@@ -151,6 +157,7 @@ class MakeOptions:
     role: str = "report"
     by: str = "rules"
     budget: float | None = None
+    force: bool = False
 
     @property
     def models(self) -> ModelOptions:
@@ -177,7 +184,8 @@ class MakeOptions:
 def synthesize(options: MakeOptions, progress: Progress) -> list[Written]:
     """Make questions and write them with the corpus; builds the graph where it is missing.
 
-    Raises InputError for what cannot be made, and for a corpus in which nothing links.
+    Raises InputError for what cannot be made, and for a corpus in which nothing links; UnfitError where the questions
+    fail their self-check.
     """
     options.check()
     with opened(options.graph, options.budget, progress) as corpus:
@@ -189,21 +197,25 @@ def synthesize_opened(
 ) -> list[Written]:
     """Make questions from a corpus whose index is open, and write them; `synthesize` without opening anything."""
     from hopbench.eval.synthesize.generate import Generator
+    from hopbench.eval.synthesize.quality import refuse_language
 
+    if llm is None:
+        refuse_language(index.language)
     progress.begin("evidence")
-    return _sets(options, benchmark, Generator(index), llm, progress)
+    return _sets(options, benchmark, Generator(index, benchmark.passages), llm, progress)
 
 
 def _sets(
     options: MakeOptions, benchmark: Benchmark, generator: Generator, llm: LLM | None, progress: Progress
 ) -> list[Written]:
-    """Every set is made before the first is written."""
+    """Every set is made and checked before the first is written."""
+    from hopbench.eval.synthesize.quality import UnfitError
     from hopbench.eval.synthesize.write import Origin
 
     made = []
     for name, of, half in ROLES[options.role]:
         progress.begin(f"questions{f' to {of}' if name else ''}")
-        synthetic, origins, dropped = _make_set(options, benchmark, generator, half, llm)
+        synthetic, origins, dropped, check = _make_set(options, benchmark, generator, half, llm)
         if not synthetic.questions:
             raise InputError(_none_left(options, dropped))
         origin = Origin(
@@ -213,8 +225,12 @@ def _sets(
             seed=options.recipe.seed,
             role=of,
             dropped=dropped,
+            check=check,
         )
         made.append(ToWrite(name, synthetic, origins, origin))
+    checks = [one.origin.check for one in made]
+    if not options.force and any(check.faults() for check in checks):
+        raise UnfitError(checks)
     return write_sets(options.out, made, options.recipe.questions)
 
 
@@ -225,8 +241,9 @@ def _none_left(options: MakeOptions, dropped: Mapping[str, int]) -> str:
 
 def _make_set(
     options: MakeOptions, benchmark: Benchmark, generator: Generator, half: int | None, llm: LLM | None
-) -> tuple[Benchmark, Sequence[Mapping[str, Any]], Mapping[str, int]]:
-    """The questions with their provenance, and what was left out."""
+) -> tuple[Benchmark, Sequence[Mapping[str, Any]], Mapping[str, int], Quality]:
+    """The questions with their provenance, what was left out, and the self-check."""
+    from hopbench.eval.synthesize.quality import quality, quality_of_texts
     from hopbench.eval.synthesize.write import benchmark_of, provenance, synthetic_name
 
     recipe, evidence = replace(options.recipe, half=half), generator.evidence
@@ -244,8 +261,13 @@ def _make_set(
                 llm, evidence.index.embedder, evidence, found.questions, count, recipe.seed
             )
             whole = replace(benchmark, name=synthetic_name(benchmark), questions=tuple(asked))
-            return whole, [{"by": "ragas", "passages": list(question.gold)} for question in asked], dropped
+            check = quality_of_texts([question.text for question in asked], count)
+            rows = zip(asked, check.questions, strict=True)
+            origins = [{"by": "ragas", "passages": list(one.gold), "check": checked} for one, checked in rows]
+            return whole, origins, dropped, check
         found = worded(llm, found, evidence)
     questions = found.questions[:count]
     whole = benchmark_of(benchmark, evidence, questions)
-    return whole, [provenance(each, evidence) for each in questions], found.dropped
+    check = quality(evidence, questions, count)
+    rows = zip(questions, check.questions, strict=True)
+    return whole, [provenance(each, evidence, checked) for each, checked in rows], found.dropped, check
