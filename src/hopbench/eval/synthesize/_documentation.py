@@ -14,8 +14,7 @@ from random import Random
 
 from hopbench.eval.synthesize._drafts import Draft, Mention, Step, Told
 from hopbench.eval.synthesize._hyperlinks import Hyperlink, Pages
-from hopbench.eval.synthesize._statements import DOES, SAYS, Statement, prose, statements
-from hopbench.eval.synthesize.quality import reads_as_sentence
+from hopbench.eval.synthesize._statements import DOES, SAYS, Statement, prose, reads_as_sentence, statements
 from hopbench.retrieval.corpus import part_id
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.text import STOP_WORDS, folded_words
@@ -179,7 +178,7 @@ def _replaced(sentence: str, found: re.Match[str], anchor: str) -> str:
         return _clause(f"{before}do {HIDDEN}{after}") if ends or following in STOP_WORDS - {"them", "it"} else ""
     if not before:
         return "" if ends or following == "are" else _clause(HIDDEN.capitalize() + after)
-    joins = previous in STOP_WORDS | SAYS | DOES or previous.endswith(("ing", "ed"))
+    joins = previous in STOP_WORDS | SAYS or previous.removesuffix("s") in DOES or previous.endswith(("ing", "ed"))
     if not joins or previous.startswith("-") or (before.endswith(", ") and after.startswith(",")):
         return ""
     doing = "doing " if first.endswith("ing") and " " in anchor else ""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from hopbench.retrieval.text import STOP_WORDS, folded_words, sentences
@@ -11,7 +13,7 @@ from hopbench.retrieval.text import STOP_WORDS, folded_words, sentences
 MIN_WORDS, MAX_WORDS = 5, 32
 MIN_FUNCTION = 0.15  # share of stop words below which a line is a list, a table or code
 _CODE = re.compile(r"[{}|=;<>\\]|^[^ ]+:|\w\(|->|\$\s|::|^\s|^[-#$>@]|^\d+\.\s")
-_DEBRIS = re.compile(r"\b[0-9a-f]{7,}\b|[0-9a-f]{8}-[0-9a-f]{4}|https?:|\w@\w", re.IGNORECASE)
+_IDENTIFIER = re.compile(r"\b[0-9a-f]{7,}\b|[0-9a-f]{8}-[0-9a-f]{4}|https?:|\w@\w", re.IGNORECASE)
 _POINTER = re.compile(
     r"\b(?:this|these|those|above|below|following|here|previous|next section|see|refer|examples?|let's|we|our)\b",
     re.IGNORECASE,
@@ -121,7 +123,7 @@ def prose(text: str) -> Iterator[str]:
             continue
         for sentence in sentences(line):
             words = folded_words(sentence)
-            if not MIN_WORDS <= len(words) <= MAX_WORDS or _CODE.search(sentence) or _DEBRIS.search(sentence):
+            if not MIN_WORDS <= len(words) <= MAX_WORDS or _CODE.search(sentence) or _IDENTIFIER.search(sentence):
                 continue
             if sum(word in STOP_WORDS for word in words) >= MIN_FUNCTION * len(words) and sentence[0].isupper():
                 yield sentence
@@ -147,7 +149,7 @@ def _of_option(option: re.Match[str]) -> str:
     """Ask for an option of a list by the first sentence about it; empty where that says too little."""
     does = next(iter(sentences(option["does"])), "").rstrip(".")
     words = does.split()
-    if not MIN_WORDS <= len(words) <= MAX_WORDS or re.search(r"[{}|=;<>\\:]|\w\(", does) or _DEBRIS.search(does):
+    if not MIN_WORDS <= len(words) <= MAX_WORDS or re.search(r"[{}|=;<>\\:]|\w\(", does) or _IDENTIFIER.search(does):
         return ""
     kind, first = "option" if option["answer"].startswith("-") else "setting", words[0].lower()
     does = " ".join([first, *words[1:]])
@@ -167,3 +169,27 @@ def _sayable(asked: str, answer: str) -> bool:
 
 def _small_articles(asked: str) -> str:
     return re.sub(r"(?<=\w )(The|A|An|All|Each)(?= )", lambda found: found[0].lower(), asked)
+
+
+MAX_QUESTION = 40  # words
+DEBRIS = re.compile(
+    r"[{}=<>\\|$]|https?|\bwww\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{4,}\b|_{2,}", re.IGNORECASE
+)
+_ASKS = re.compile(
+    r"(?:\A|[.!:] |, )(?:what|which|who|whose|whom|where|when|why|how|is|are|was|were|do|does|did|can|"
+    r"(?:with|in|to|from|of|for|by) (?:which|what|whom))\b",
+    re.IGNORECASE,
+)
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|do|does|did|has|have|had|can|became|came|went|won|wrote|made|took|led|held|began|built|run|\w+(?:s|ed|en|ing))\b",
+    re.IGNORECASE,
+)
+
+
+def reads_as_sentence(text: str) -> bool:
+    """Whether a question asks, has a verb and no code in it, repeats no part of itself, and is not too long."""
+    words = folded_words(text)
+    threes = Counter(zip(words, words[1:], words[2:], strict=False))
+    repeated = any(one == other for one, other in pairwise(words)) or max(threes.values(), default=0) > 1
+    asks = _ASKS.search(text) is not None and _VERB.search(text) is not None
+    return asks and not repeated and 3 <= len(words) <= MAX_QUESTION and not DEBRIS.search(text)

@@ -7,23 +7,24 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from hopbench.eval.synthesize._drafts import Draft, Step
 from hopbench.eval.synthesize._evidence import Evidence, Mention
+from hopbench.eval.synthesize._statements import DEBRIS, reads_as_sentence
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.text import UNKNOWN, Language, folded_words, split_qualifier
+from hopbench.retrieval.text.languages import MIXED
 
 if TYPE_CHECKING:
     from hopbench.eval.synthesize.generate import Searched
 
-ENOUGH = 30  # questions, where as many were asked for: fewer hardly separate two labels
+ENOUGH = 30  # questions, or half of what was asked for: fewer hardly separate two labels
 MAX_HEADED = 3  # documents with the same heading, from which on it names nothing: Setup, Next steps
 NAMED = 0.5  # share of a word's places with a capital from which on it belongs to a name
-MAX_WORDS = 40  # of a question
+NAMING_BOTH = ("comparison", "bridge-comparison")  # types that name what is compared
 MANY = 100  # passages, below which BM25 finds all in its first ten
 MAX_TERM = 6  # words of an answer that a hyperlink or two passages name
 LIMITS: Mapping[str, float] = {"links": 0.7, "answers": 0.7, "sentences": 0.6, "hidden": 0.2}
@@ -37,15 +38,6 @@ MEANING = {
 _CODE = re.compile(
     r"[{}=<>\\|`$]|\w\(|::|->|https?:|www\.|^\s|\b(?:import|def|return|async)\b .*\b(?:from|import|self)\b"
 )
-_DEBRIS = re.compile(
-    r"[{}=<>\\|$]|https?|\bwww\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{4,}\b|_{2,}", re.IGNORECASE
-)
-_ASKS = re.compile(
-    r"(?:\A|[.!:] |, )(?:what|which|who|whose|whom|where|when|why|how|is|are|was|were|do|does|did|can|"
-    r"(?:with|in|to|from|of|for|by) (?:which|what|whom))\b",
-    re.IGNORECASE,
-)
-_VERB = re.compile(r"\b(?:is|are|was|were|do|does|did|has|have|had|can|\w+(?:s|ed|en|ing))\b", re.IGNORECASE)
 _SETTING = re.compile(r"\A--?[a-z]|[a-z][A-Z]|[_./@-]\w|\(\)|\A\d[\d.,:%]*\b|\A(?:true|false|none|null)\Z")
 
 
@@ -84,10 +76,11 @@ class Quality:
         found = [
             f"{MEANING[part]}: {share.good:,} of {share.of:,}, below {LIMITS[part]:.0%}"
             for part, share in self.shares.items()
-            if share.value < LIMITS[part]
+            if share.good + 1 < LIMITS[part] * share.of  # one question alone condemns no set
         ]
-        if len(self.questions) < min(ENOUGH, self.wanted):
-            found.append(f"questions: {len(self.questions):,} of {self.wanted:,}, below {min(ENOUGH, self.wanted)}")
+        enough = min(ENOUGH, self.wanted // 2)
+        if len(self.questions) < enough:
+            found.append(f"questions: {len(self.questions):,} of {self.wanted:,}, below {enough}")
         return found
 
     def plain(self) -> dict[str, object]:
@@ -108,8 +101,8 @@ class UnfitError(InputError):
 
 
 def refuse_language(language: Language) -> None:
-    """Raise InputError where rules cannot ask in the language of the corpus."""
-    if not language.english and language.code != UNKNOWN:
+    """Raise InputError where rules cannot ask in the language of the corpus; a mixed one is judged by the questions."""
+    if not language.english and language.code not in (UNKNOWN, MIXED):
         raise InputError(
             f"the corpus is {language.name}, and rules ask in English alone: questions in another language than the "
             f"corpus's would not measure anything; {REMEDY}"
@@ -127,28 +120,19 @@ def quality_of_texts(texts: Sequence[str], wanted: int) -> Quality:
     return Quality([{"sentences": reads_as_sentence(text)} for text in texts], wanted)
 
 
-def reads_as_sentence(text: str) -> bool:
-    """Whether a question asks, has a verb and no code in it, repeats no part of itself, and is not too long."""
-    words = folded_words(text)
-    threes = Counter(zip(words, words[1:], words[2:], strict=False))
-    repeated = any(one == other for one, other in pairwise(words)) or max(threes.values(), default=0) > 1
-    asks = _ASKS.search(text) is not None and _VERB.search(text) is not None
-    return asks and not repeated and 3 <= len(words) <= MAX_WORDS and not _DEBRIS.search(text)
-
-
 class _Check:
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
 
     def checked(self, one: Searched) -> Checked:
-        """Check a question; one without an answer names both things that it compares."""
+        """Check a question."""
         draft = one.wording.draft
         found = {"sentences": reads_as_sentence(one.wording.text)}
         if draft.steps:
             found["links"] = all(map(self.is_real, draft.steps))
-        if draft.answer:
+        if draft.answer and draft.type not in NAMING_BOTH:
             found["answers"] = self.is_answer(draft)
-        if draft.answer and len(self._evidence.chunks) >= MANY:
+        if draft.type not in NAMING_BOTH and len(self._evidence.chunks) >= MANY:
             found["hidden"] = one.hidden
         return found
 
@@ -163,7 +147,7 @@ class _Check:
 
     def is_answer(self, draft: Draft) -> bool:
         """Whether a draft's answer is a name, a setting or a value that stands in a sentence."""
-        if _DEBRIS.search(draft.answer):
+        if DEBRIS.search(draft.answer):
             return False
         chunk, sentence = draft.answered
         if draft.sentences or draft.type == "intersection":  # a term, or a name that its steps are judged by
