@@ -30,7 +30,7 @@ def salad(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"page{number}.md").write_text(
             f"# Thing {key}\n\n## Setup\n\nExample: Overview of the deployment {key}-c449 and what it is for.\n\n"
             f"```sh\n$ run --id={key} | tee Setup\nexport Overview={{{key}}}\n```\n\n"
-            f"## Overview\n\nRun Setup as it is told by the one that is here. Creating Deployment {key}; Setup = `{key}`\n"
+            f"## Overview\n\nRun Setup as it is told by what is here. Creating Deployment {key}; Setup = `{key}`\n"
         )
     return folder
 
