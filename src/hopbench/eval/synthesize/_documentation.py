@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from random import Random
 
-from hopbench.eval.synthesize._drafts import Draft, Mention, Step, Told
+from hopbench.eval.synthesize._drafts import Draft, Step, Told
+from hopbench.eval.synthesize._evidence import Mention
 from hopbench.eval.synthesize._hyperlinks import Hyperlink, Pages
 from hopbench.eval.synthesize._statements import DOES, SAYS, Statement, prose, reads_as_sentence, statements
 from hopbench.retrieval.corpus import part_id

@@ -39,6 +39,21 @@ DOES = frozenset(
 """What a setting says it does, and what one does with it: verbs of documentation."""
 
 
+MAX_QUESTION = 40  # words
+DEBRIS = re.compile(
+    r"[{}=<>\\|$]|https?|\bwww\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{4,}\b|_{2,}", re.IGNORECASE
+)
+_ASKS = re.compile(
+    r"(?:\A|[.!:] |, )(?:what|which|who|whose|whom|where|when|why|how|is|are|was|were|do|does|did|can|"
+    r"(?:with|in|to|from|of|for|by) (?:which|what|whom))\b",
+    re.IGNORECASE,
+)
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|do|does|did|has|have|had|can|became|came|went|won|wrote|made|took|led|held|began|built|run|\w+(?:s|ed|en|ing))\b",
+    re.IGNORECASE,
+)
+
+
 class Statement(NamedTuple):
     """A sentence as a question: its text, the question it answers, and the answer's words in it."""
 
@@ -169,21 +184,6 @@ def _sayable(asked: str, answer: str) -> bool:
 
 def _small_articles(asked: str) -> str:
     return re.sub(r"(?<=\w )(The|A|An|All|Each)(?= )", lambda found: found[0].lower(), asked)
-
-
-MAX_QUESTION = 40  # words
-DEBRIS = re.compile(
-    r"[{}=<>\\|$]|https?|\bwww\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{4,}\b|_{2,}", re.IGNORECASE
-)
-_ASKS = re.compile(
-    r"(?:\A|[.!:] |, )(?:what|which|who|whose|whom|where|when|why|how|is|are|was|were|do|does|did|can|"
-    r"(?:with|in|to|from|of|for|by) (?:which|what|whom))\b",
-    re.IGNORECASE,
-)
-_VERB = re.compile(
-    r"\b(?:is|are|was|were|do|does|did|has|have|had|can|became|came|went|won|wrote|made|took|led|held|began|built|run|\w+(?:s|ed|en|ing))\b",
-    re.IGNORECASE,
-)
 
 
 def reads_as_sentence(text: str) -> bool:

@@ -262,12 +262,14 @@ def _make_set(
             )
             whole = replace(benchmark, name=synthetic_name(benchmark), questions=tuple(asked))
             check = quality_of_texts([question.text for question in asked], count)
-            rows = zip(asked, check.questions, strict=True)
-            origins = [{"by": "ragas", "passages": list(one.gold), "check": checked} for one, checked in rows]
+            origins = [
+                {"by": "ragas", "passages": list(one.gold), "check": checked}
+                for one, checked in zip(asked, check.questions, strict=True)
+            ]
             return whole, origins, dropped, check
         found = worded(llm, found, evidence)
     questions = found.questions[:count]
     whole = benchmark_of(benchmark, evidence, questions)
     check = quality(evidence, questions, count)
-    rows = zip(questions, check.questions, strict=True)
-    return whole, [provenance(each, evidence, checked) for each, checked in rows], found.dropped, check
+    checked = zip(questions, check.questions, strict=True)
+    return whole, [provenance(each, evidence, one) for each, one in checked], found.dropped, check
