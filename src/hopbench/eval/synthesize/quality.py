@@ -36,7 +36,7 @@ MEANING = {
     "hidden": "questions whose words alone do not lead BM25 to all of their evidence",
 }
 _CODE = re.compile(
-    r"[{}=<>\\|`$]|\w\(|::|->|https?:|www\.|^\s|\b(?:import|def|return|async)\b .*\b(?:from|import|self)\b"
+    r"[{}=<>\\|]|\$(?!\d)|\w\([^\s)]*\)|::|->|https?:|www\.|^\s|\b(?:import|def|return|async)\b .*\b(?:from|import|self)\b"
 )
 _SETTING = re.compile(r"\A--?[a-z]|[a-z][A-Z]|[_./@-]\w|\(\)|\A\d[\d.,:%]*\b|\A(?:true|false|none|null)\Z")
 
