@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,8 @@ PAGES = 40
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("limits-home")
+def home(tmp_path_factory: pytest.TempPathFactory, home_with_database: Callable[[Path], Path]) -> Path:
+    return home_with_database(tmp_path_factory.mktemp("limits-home"))
 
 
 @pytest.fixture(scope="module")
