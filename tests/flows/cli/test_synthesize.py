@@ -18,6 +18,7 @@ from tools.hopworld.write import write_benchmark
 
 import hopbench
 from hopbench.eval.benchmarks import load_benchmark
+from hopbench.eval.synthesize.quality import Quality
 from hopbench.eval.synthesize.write import STATEMENT, Origin, statements_of
 from hopbench.flows.studies.synthesize import UNFINISHED, ToWrite, write_sets
 
@@ -66,7 +67,7 @@ def test_halves_are_data_sets_with_roles_and_provenance_that_no_loader_reads(hal
 
 def test_a_folder_holds_all_sets_or_none(halves: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tune = load_benchmark(halves / "tune")
-    origin = Origin(corpus="c", corpus_digest="d", by="rules", seed=0, role="tune", dropped={})
+    origin = Origin(corpus="c", corpus_digest="d", by="rules", seed=0, role="tune", dropped={}, check=Quality([], 0))
     empty: list[dict[str, object]] = [{} for _ in tune.questions]
     sets = [ToWrite(name, tune, empty, origin) for name in ("tune", "report")]
     out = tmp_path / "made"

@@ -105,6 +105,11 @@ class ReportData:
         known = {question_id for question_id, _ in self.rows}
         return [question for question in self.benchmark.questions if question.id in known]
 
+    @property
+    def unfit(self) -> str:
+        """Why the questions measure nothing; empty where they do."""
+        return str(self.results["benchmark"].get("unfit", ""))
+
     @cached_property
     def rows(self) -> Mapping[tuple[str, str], Mapping[Any, Any]]:
         """(question id, label) → that question's row; lists are plain, `failure` is a text or None."""

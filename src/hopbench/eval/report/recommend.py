@@ -89,13 +89,17 @@ class Option:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The result of `recommend`. `best` is None where no label is within the limits; `options` are best first."""
+    """The result of `recommend`. `best` is None where no label is within the limits; `options` are best first.
+
+    `unfit` says why the questions measure nothing, so that none is best.
+    """
 
     metric: str
     questions: int
     limits: Limits
     best: Option | None
     options: Sequence[Option]
+    unfit: str = ""
 
     @property
     def alternatives(self) -> list[Option]:
@@ -110,6 +114,8 @@ class Recommendation:
 
     def sentence(self) -> str:
         """The recommendation in plain words."""
+        if self.unfit:
+            return f"No label can be recommended: the questions measure nothing ({self.unfit})."
         within = f" (limits: {self.limits})" if str(self.limits) else ""
         if self.best is None:
             reasons = [f"{option.label}: {', '.join(option.excluded)}" for option in self.options[:SHOWN_REASONS]]
@@ -206,7 +212,8 @@ def recommend(
         for label, entry in (results.get("strategies") or {}).items()
         if label != CLOSED_BOOK  # which ranks no passages
     }
-    eligible = [option for option in options.values() if not option.excluded]
+    unfit = str(results["benchmark"].get("unfit", ""))
+    eligible = [option for option in options.values() if not option.excluded and not unfit]
     best = min(eligible, key=lambda o: (rank_key(metric, o.value), o.latency_ms or 0.0, o.label), default=None)
     if best is not None and len(eligible) > 1:
         chosen = {option.label: rows[option.label] for option in eligible}
@@ -218,7 +225,7 @@ def recommend(
     order = sorted(
         options.values(), key=lambda o: (bool(o.excluded), o is not best, rank_key(metric, o.value), o.label)
     )
-    return Recommendation(metric, questions, limits, best, order)
+    return Recommendation(metric, questions, limits, best, order, unfit)
 
 
 def recommended(data: ReportData) -> str:

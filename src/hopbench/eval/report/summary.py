@@ -48,6 +48,8 @@ def conclusion(data: ReportData) -> str:
 
     A label that was tuned or learned on these questions is left out.
     """
+    if data.unfit:
+        return f"No label here may be called the best: the questions measure nothing ({data.unfit})."
     if not data.primary:
         return "No label is ahead of another: this benchmark has nothing to score by."
     excluded = ""

@@ -74,9 +74,10 @@ class StrategyEntry(Summary, ModelCosts):
 class RunResults(ModelEntries):
     """results.json.
 
-    `benchmark` has the name, role, digest and primary metric of what was run, counts, and `min_grade` where it is not
-    1; `graph` its fingerprint and counts of nodes and edges by type. `targets`, where some were set, are by condition
-    and label: the value (None: not measured) and whether it passed.
+    `benchmark` has the name, role, digest and primary metric of what was run, counts, `min_grade` where it is not 1,
+    and `unfit` where its questions failed their check: why they measure nothing. `graph` has its fingerprint and counts
+    of nodes and edges by type. `targets`, where some were set, are by condition and label: the value (None: not
+    measured) and whether it passed.
     """
 
     schema: str

@@ -23,6 +23,7 @@ from hopbench.eval.runs.files import (
     StrategyEntry,
 )
 from hopbench.eval.runs.targets import check_targets, targets_entry
+from hopbench.eval.synthesize.write import unfit
 from hopbench.eval.trials.key import plugin_settings
 from hopbench.eval.trials.trial import TrialOutcome
 from hopbench.retrieval.text.model_tokens import count_tokens
@@ -44,6 +45,8 @@ def results(evaluation: Evaluation) -> RunResults:
         "digest": benchmark.digest,
         "primary_metric": plan.primary,
     }
+    if why := unfit(benchmark.folder):
+        about["unfit"] = why
     if benchmark.min_grade != 1:
         about["min_grade"] = benchmark.min_grade
     models: ModelEntries = {}

@@ -49,12 +49,24 @@ class Clue:
     words: tuple[Token, ...]
 
 
+class Told(NamedTuple):
+    """A sentence of a gold passage that a question rests on, and what it says (a clue's role)."""
+
+    role: str
+    chunk: int
+    text: str
+
+
 class Step(NamedTuple):
-    """One step of a path: `source` mentions what `target` is titled by, or what `target` mentions too (`met`)."""
+    """One step of a path: `source` mentions what `target` is titled by, or what `target` mentions too (`met`).
+
+    `over` are the words of the hyperlink that leads from one to the other; then no place and no entity is known.
+    """
 
     source: Mention
     target: int
     met: Mention | None = None
+    over: str = ""
 
     @property
     def entity(self) -> int:
@@ -76,10 +88,18 @@ class Draft:
     hidden: frozenset[str]
     answer: str
     answered: tuple[int, int]
+    sentences: tuple[Told, ...] = ()
 
     @property
     def clues(self) -> list[Clue]:
         return [part for part in self.parts if isinstance(part, Clue)]
+
+    def told(self, evidence: Evidence) -> Sequence[Told]:
+        """List the sentences that the question rests on, those of its clues or of a hyperlink."""
+        found = [
+            Told(one.role, one.chunk, evidence.sentences(one.chunk)[one.sentence]) for one in self.clues if one.words
+        ]
+        return [*self.sentences, *found]
 
 
 def content(words: list[Token], banned: frozenset[str]) -> list[Token]:

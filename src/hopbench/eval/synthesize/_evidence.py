@@ -138,6 +138,10 @@ class Evidence:
         one = self.chunks[chunk]
         return self._read.get(("text", chunk), lambda: [one.title, *sentences(one.text)])
 
+    def sentence(self, mention: Mention) -> str:
+        """The sentence of a mention."""
+        return self.sentences(mention.chunk)[mention.sentence]
+
     def words(self, chunk: int, sentence: int) -> list[Token]:
         units = list if self.linker.language.english else unit_tokens  # by which the corpus counts places
         split: list[list[Token]] = self._read.get(

@@ -17,7 +17,7 @@ from hopbench.retrieval.embedding.models import WordLlamaEmbedder
 from hopbench.retrieval.index.cache import Memo
 from hopbench.retrieval.strategies.hoprank.words import Words
 from hopbench.retrieval.support.arithmetic import on_grid
-from hopbench.retrieval.text import Token, tokens
+from hopbench.retrieval.text import Token, folded_words, tokens
 
 NEAREST = 4
 MIN_COSINE = 0.4  # below it a word's neighbours have little to do with it
@@ -130,7 +130,13 @@ class Phraser:
         self._evidence, self._near, self._rng = evidence, near, rng
 
     def wording(self, draft: Draft, dial: Dial) -> Wording | None:
-        """Put the draft into words; None where the text would name a bridge or quote none of its evidence."""
+        """Put the draft into words; None where the text would name a bridge or quote none of its evidence.
+
+        A draft from a hyperlink has its words.
+        """
+        if draft.sentences:
+            text = _tidy([part for part in draft.parts if isinstance(part, str)])
+            return Wording(draft, text, tuple(dict.fromkeys(folded_words(text))), (), ())
         quoted: list[str] = []
         replaced: list[tuple[str, str]] = []
         left_out: list[str] = []

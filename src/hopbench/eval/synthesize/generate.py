@@ -13,20 +13,23 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
-from hopbench.eval.synthesize._drafts import Draft, Drafts
+from hopbench.eval.synthesize._documentation import DocumentDrafts
+from hopbench.eval.synthesize._drafts import Draft, Drafts, Told
 from hopbench.eval.synthesize._evidence import Evidence
+from hopbench.eval.synthesize._hyperlinks import Pages
 from hopbench.eval.synthesize._wording import EASY_TO_HARD, NearWords, Phraser, Wording
 from hopbench.eval.trials.trial import batches
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.support.errors import InputError, UnknownNameError
 from hopbench.retrieval.text import STOP_WORDS, folded_words
-from hopbench.retrieval.types import Question
+from hopbench.retrieval.types import Passage, Question
 
 TYPES = ("bridge", "compositional", "intersection", "comparison", "bridge-comparison")
 
 CHAINS, INTERSECTIONS = 0.30, 0.12  # shares of what is no comparison
 COMPARISONS, BRIDGE_COMPARISONS = 0.45, 0.15  # per share of chunks with a kind beyond `ONE_KIND`
 MAX_USES = 4  # of one passage as evidence
+MAX_SAID = 2  # questions about one sentence of documentation
 ROUND = 200  # drafts of one batch of searches
 ROUNDS = 8
 MIN_DRAWS, DRAWS, HALF_DRAWS = 40, 4, 16  # for each draft; all of four passages are of one half once in eight
@@ -47,6 +50,11 @@ class Searched(NamedTuple):
     wording: Wording
     found: Found
     nearest: tuple[int, ...]
+
+    @property
+    def hidden(self) -> bool:
+        """Whether BM25 misses some of the evidence."""
+        return self.found[0] < ALL
 
 
 Target = Mapping[Found, float]
@@ -187,15 +195,16 @@ class Recipe:
 class Making:
     """The state of one recipe."""
 
-    def __init__(self, evidence: Evidence, near: NearWords, recipe: Recipe) -> None:
+    def __init__(self, evidence: Evidence, pages: Pages, near: NearWords, recipe: Recipe) -> None:
         rng = Random(recipe.seed)
         self._evidence, self._recipe = evidence, recipe
-        self._drawn = Drafts(evidence, rng)
+        self._drawn = DocumentDrafts(evidence.index, pages, rng) if pages.linked else Drafts(evidence, rng)
         self._phraser = Phraser(evidence, near, rng)
         self._targets = targets(evidence.room)
         self.questions: list[Searched] = []
         self.dropped: Counter[str] = Counter()
         self._uses: Counter[int] = Counter()
+        self._said: Counter[Told] = Counter()
         self._seen: set[tuple[str, frozenset[int]]] = set()
         self._texts: set[str] = set()
 
@@ -230,12 +239,17 @@ class Making:
             self._take(each, quota)
 
     def _take(self, each: Searched, quota: Quota) -> None:
-        gold = each.wording.draft.gold
-        if each.wording.text in self._texts or any(self._uses[chunk] >= MAX_USES for chunk in gold):
+        draft = each.wording.draft
+        gold, stated = draft.gold, draft.sentences[1:]
+        used = any(self._uses[chunk] >= MAX_USES for chunk in gold) or any(
+            self._said[one] >= MAX_SAID for one in stated
+        )
+        if each.wording.text in self._texts or used:
             self.dropped["its evidence was used often enough"] += 1
             return
         self._texts.add(each.wording.text)
         self._uses.update(gold)
+        self._said.update(stated)
         quota.take(each.found)
         self.questions.append(each)
 
@@ -267,15 +281,19 @@ class Made:
 
 
 class Generator:
-    """Makes questions from the corpus of an index. Equal recipes give equal questions."""
+    """Makes questions from the corpus of an index. Equal recipes give equal questions.
 
-    def __init__(self, index: Index) -> None:
+    Where its `passages` link to each other, as documentation does, hyperlinks are the evidence.
+    """
+
+    def __init__(self, index: Index, passages: Sequence[Passage] = ()) -> None:
         self.evidence = Evidence.of(index)
+        self._pages = Pages(passages)
         self._near = NearWords(self.evidence.corpus.words)
 
     def make(self, recipe: Recipe, progress: Callable[[int, int], None] = lambda done, all_: None) -> Made:
         """Make the recipe's questions, or fewer; raise InputError where the corpus yields none."""
-        making = Making(self.evidence, self._near, recipe)
+        making = Making(self.evidence, self._pages, self._near, recipe)
         possible = making.possible(recipe.types)
         if not possible:
             if others := making.possible(TYPES):

@@ -10,7 +10,7 @@ import logging
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -21,7 +21,7 @@ from hopbench.eval.answering.judge.profiles import ragas_embeddings, ragas_llm
 from hopbench.eval.answering.judge.sample import LIMITS, model_asker
 from hopbench.eval.metrics.containment import contains_answer, match_tokens
 from hopbench.eval.metrics.ragas_context import import_untracked
-from hopbench.eval.synthesize._drafts import Draft
+from hopbench.eval.synthesize._drafts import Draft, Step
 from hopbench.eval.synthesize._evidence import Evidence
 from hopbench.eval.synthesize._wording import Wording
 from hopbench.eval.synthesize.generate import Made, Searched, searched
@@ -30,7 +30,7 @@ from hopbench.retrieval.embedding.base import Embedder
 from hopbench.retrieval.llm import LLM, Call, ask, calling
 from hopbench.retrieval.llm.endpoint import wire_schema
 from hopbench.retrieval.support.errors import IncompleteError
-from hopbench.retrieval.text import tokens
+from hopbench.retrieval.text import UNKNOWN, folded_words, tokens
 from hopbench.retrieval.types import Chunk
 
 PROMPT_VERSION = "synthesize-1"
@@ -68,15 +68,17 @@ CALLS_PER_QUESTION = 3  # its share of personas, themes matched to them, the que
 def prompt(draft: Draft, evidence: Evidence) -> list[dict[str, str]]:
     """Make the messages that ask for a question about a draft's path."""
     lines = [f"Type of question: {draft.type}"]
-    for clue in draft.clues:
-        chunk = evidence.chunks[clue.chunk]
-        lines.append(f"Passage {chunk.title or chunk.passage_id}: {evidence.sentences(clue.chunk)[clue.sentence]}")
+    for said in draft.told(evidence):
+        chunk = evidence.chunks[said.chunk]
+        lines.append(f"Passage {chunk.title or chunk.passage_id}: {said.text}")
     lines = list(dict.fromkeys(lines))
-    lines += [f"Bridge, not to be named: {evidence.name(step.entity)}" for step in draft.steps]
+    lines += [f"Bridge, not to be named: {step.over or evidence.name(step.entity)}" for step in draft.steps]
     lines.append(f"First passage: {evidence.title(draft.gold[0]) or 'has no name: describe it'}")
     if draft.answer:
         lines.append(f"Answer: {draft.answer}")
-    return [{"role": "system", "content": WRITE}, {"role": "user", "content": "\n".join(lines)}]
+    language = evidence.linker.language
+    told = WRITE if language.english or language.code == UNKNOWN else f"{WRITE} Write in {language.name}."
+    return [{"role": "system", "content": told}, {"role": "user", "content": "\n".join(lines)}]
 
 
 def worded(llm: LLM, made: Made, evidence: Evidence) -> Made:
@@ -125,13 +127,18 @@ def refused(value: Mapping[str, Any], draft: Draft, evidence: Evidence) -> str |
     said = tuple(word.folded for word in tokens(value["question"]))
     if len(said) < 3:
         return "the model wrote no question"
-    entities = evidence.corpus.graph.entities
-    names = (tuple(name) for step in draft.steps for name in evidence.linker.names_of(entities[step.entity]))
+    names = (tuple(name) for step in draft.steps for name in _names(step, evidence))
     if any(said[start : start + len(name)] == name for name in names for start in range(len(said))):
         return "the model named the bridge"
     if draft.answer and draft.type != "comparison" and contains_answer(value["question"], [match_tokens(draft.answer)]):
         return "the model named the answer"
     return None
+
+
+def _names(step: Step, evidence: Evidence) -> Iterable[Sequence[str]]:
+    if step.over:
+        return [folded_words(step.over)]
+    return evidence.linker.names_of(evidence.corpus.graph.entities[step.entity])
 
 
 def _unanswered(

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from hopbench.eval.benchmarks.beir import json_lines, read_card, write_benchmark
 from hopbench.eval.files import write_atomically
+from hopbench.eval.synthesize.quality import MEANING
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, Gold, Role
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
     from hopbench.eval.synthesize._evidence import Evidence
     from hopbench.eval.synthesize.generate import Searched
+    from hopbench.eval.synthesize.quality import Checked, Quality
 
 FIELD = "synthetic"
 STATEMENT = (
@@ -25,6 +27,7 @@ STATEMENT = (
     "figures themselves are not those of real questions. `hopbench synthesize --check DIR` measures this on labelled "
     "questions of your own."
 )
+UNFIT = "These questions would not measure anything, so no label is named the best"
 _CARD = """\
 ---
 pretty_name: {quoted_name}
@@ -41,6 +44,7 @@ hopbench:
   seed: {seed}
   corpus: {quoted_corpus}
   corpus_digest: {quoted_digest}
+  check: {check}
 ---
 # {name}
 
@@ -55,6 +59,8 @@ seed {seed}). Role: **{role}**.
 
 `provenance.jsonl` has each question's path, the sentences it rests on, and which of their words it quotes, replaces and
 leaves out. No strategy sees it.
+
+{checked}
 
 {dropped}
 """
@@ -73,6 +79,7 @@ class Origin:
     seed: int
     role: Role
     dropped: Mapping[str, int]
+    check: Quality
 
 
 def card(name: str, passages: int, types: Mapping[str, int], origin: Origin) -> str:
@@ -87,6 +94,8 @@ def card(name: str, passages: int, types: Mapping[str, int], origin: Origin) -> 
         role=origin.role,
         seed=origin.seed,
         statement=STATEMENT,
+        check=json.dumps(origin.check.plain(), ensure_ascii=False),
+        checked=_checked(origin.check),
         passages=passages,
         questions=sum(types.values()),
         types="\n".join(f"| {kind} | {count:,} |" for kind, count in sorted(types.items())),
@@ -94,12 +103,36 @@ def card(name: str, passages: int, types: Mapping[str, int], origin: Origin) -> 
     )
 
 
+def _checked(check: Quality) -> str:
+    """The self-check as a table; of a set that was written by force what is wrong with it."""
+    rows = [f"| {MEANING[part]} | {share.good:,} of {share.of:,} |" for part, share in check.shares.items()]
+    faults = [f"\n**{UNFIT}**: {'; '.join(faults)}." for faults in [check.faults()] if faults]
+    return "\n".join(["| self-check | questions |", "| --- | --- |", *rows, *faults])
+
+
 def statements_of(folder: Path | None) -> list[str]:
     """Return what a report must say about the data set in `folder`: the statement of trust for a synthetic set."""
-    try:
-        return [STATEMENT] if folder is not None and FIELD in read_card(folder) else []
-    except InputError:  # a README of the user's own documents, which need not be a card
+    if _synthetic(folder) is None:
         return []
+    return [f"{UNFIT}: {why}"] if (why := unfit(folder)) else [STATEMENT]
+
+
+def unfit(folder: Path | None) -> str:
+    """Why the questions in `folder` measure nothing, by the check of a synthetic set; empty for every other set."""
+    check = (_synthetic(folder) or {}).get("check")
+    faults = check.get("faults") if isinstance(check, dict) else None
+    return "; ".join(map(str, faults)) if isinstance(faults, list) else ""
+
+
+def _synthetic(folder: Path | None) -> Mapping[str, Any] | None:
+    """What the card of a synthetic set says of it; None for every other folder."""
+    try:
+        card = read_card(folder) if folder is not None else {}
+    except InputError:  # a README of the user's own documents, which need not be a card
+        return None
+    if FIELD not in card:
+        return None
+    return card[FIELD] if isinstance(card[FIELD], dict) else {}
 
 
 def benchmark_of(corpus: Benchmark, evidence: Evidence, made: Sequence[Searched], role: Role = "report") -> Benchmark:
@@ -130,8 +163,8 @@ def write_synthetic(
     write_atomically(folder / "README.md", text.encode())
 
 
-def provenance(each: Searched, evidence: Evidence) -> dict[str, Any]:
-    """Describe a question's path, the sentences it rests on, and the words it quotes, replaces or leaves out."""
+def provenance(each: Searched, evidence: Evidence, checked: Checked) -> dict[str, Any]:
+    """Describe a question's path, the sentences it rests on, the words it quotes, replaces or leaves out; its check."""
     wording, draft = each.wording, each.wording.draft
 
     def passage(chunk: int) -> str:
@@ -143,23 +176,18 @@ def provenance(each: Searched, evidence: Evidence) -> dict[str, Any]:
             {
                 "from": passage(step.source.chunk),
                 "to": passage(step.target),
-                "over": evidence.name(step.entity),
-                "stated": evidence.sentences(step.source.chunk)[step.source.sentence],
+                "over": step.over or evidence.name(step.entity),
+                "stated": draft.sentences[0].text if step.over else evidence.sentence(step.source),
             }
             for step in draft.steps
         ],
         "sentences": [
-            {
-                "passage": passage(clue.chunk),
-                "role": clue.role,
-                "text": evidence.sentences(clue.chunk)[clue.sentence],
-            }
-            for clue in draft.clues
-            if clue.words
+            {"passage": passage(told.chunk), "role": told.role, "text": told.text} for told in draft.told(evidence)
         ],
         "answer_in": passage(draft.answered[0]) if draft.answer else None,
         "quoted": list(wording.quoted),
         "replaced": [list(pair) for pair in wording.replaced],
         "left_out": list(wording.left_out),
+        "check": checked,
         "found_by": {"bm25": LEVELS[each.found[0]], "vector": LEVELS[each.found[1]]},
     }

@@ -184,21 +184,36 @@ class Corpus:
         return self.retriever(strategy)(question, k)
 
     def synthesize(
-        self, out: str | Path, questions: int = 300, *, types: Sequence[str] = (), seed: int = 0, role: str = "report"
+        self,
+        out: str | Path,
+        questions: int = 300,
+        *,
+        types: Sequence[str] = (),
+        seed: int = 0,
+        role: str = "report",
+        force: bool = False,
     ) -> list[Path]:
         """Make a benchmark from the passages alone, by rules, as `hopbench synthesize` does; returns its folders.
 
         `types` are some of bridge, compositional, intersection, comparison and bridge-comparison (default: all that the
-        corpus yields); `role` is tune, report or halves, which writes `out/tune` and `out/report`.
+        corpus yields); `role` is tune, report or halves, which writes `out/tune` and `out/report`; `force` writes
+        questions that fail their self-check.
 
-        Raises InputError where nothing links, and for a folder that holds something.
+        Raises InputError where nothing links, for questions that fail it, and for a folder that holds something.
         """
         from hopbench.flows.orchestration.steps import Progress
         from hopbench.flows.studies.options import SynthesizeOptions
         from hopbench.flows.studies.synthesize import synthesize_opened
 
         graph = {**dict(self.options), **dict.fromkeys(ReaderOptions.model_fields)}  # by rules, without a model
-        made = {"out": out, "count": questions, "types": ",".join(types) or "all", "seed": seed, "role": role}
+        made = {
+            "out": out,
+            "count": questions,
+            "types": ",".join(types) or "all",
+            "seed": seed,
+            "role": role,
+            "force": force,
+        }
         options = SynthesizeOptions(**{**graph, **made})
         options.refuse_unusable()
         return [each.folder for each in synthesize_opened(options, self.benchmark, self.index, Progress())]

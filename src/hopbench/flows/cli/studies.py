@@ -17,6 +17,7 @@ from hopbench.flows.studies.options import SynthesizeOptions, TrainOptions
 from hopbench.retrieval.support.errors import InputError
 
 if TYPE_CHECKING:
+    from hopbench.eval.synthesize.quality import Quality
     from hopbench.flows.studies.judge_check import Checked
     from hopbench.flows.studies.synthesize import CheckOutcome, Written
 
@@ -45,6 +46,7 @@ def _refuse_unused(options: SynthesizeOptions, dry_run: bool) -> None:
         "--dry-run": dry_run,
         "--by": options.by != "rules",
         "--role": options.role != "report",
+        "--force": options.force,
         "--llm": options.llm is not None and not reads,
     }
     if unused := [flag for flag, is_given in given.items() if is_given]:
@@ -65,6 +67,7 @@ def _check_set(options: SynthesizeOptions) -> None:
 
 def _make(options: SynthesizeOptions, dry_run: bool) -> None:
     _ = options.recipe, options.folder  # refuses an unknown type, and no folder
+    from hopbench.eval.synthesize.quality import UnfitError
     from hopbench.flows.orchestration.steps import terminal_progress
     from hopbench.flows.studies.synthesize import synthesize
 
@@ -73,8 +76,13 @@ def _make(options: SynthesizeOptions, dry_run: bool) -> None:
 
         print_estimate(estimate(options), ASSUMED)
         return
-    with terminal_progress() as progress:
-        written = synthesize(options, progress)
+    try:
+        with terminal_progress() as progress:
+            written = synthesize(options, progress)
+    except UnfitError as error:
+        for check in error.checks:
+            _print_quality(check)
+        raise
     for each in written:
         _print_written(each)
 
@@ -85,10 +93,22 @@ def _print_written(written: Written) -> None:
     echo("types     " + ", ".join(f"{kind} {number:,}" for kind, number in written.types.items()))
     for example in written.examples:
         echo(f"such as   {example}")
+    _print_quality(written.check)
+    if faults := written.check.faults():
+        echo(f"warning: these questions would not measure anything: {'; '.join(faults)}", err=True)
     if written.dropped:
         echo("left out  " + ", ".join(f"{reason} {number:,}" for reason, number in written.dropped.items()))
     if count < written.wanted:
         echo(f"warning: only {count:,} of {written.wanted:,}: the corpus yields no more", err=True)
+
+
+def _print_quality(check: Quality) -> None:
+    from hopbench.eval.synthesize.quality import LIMITS, MEANING
+
+    rows = Grid("self-check", "questions", "share", "at least", right=("questions", "share", "at least"))
+    for part, share in check.shares.items():
+        rows.add_row(MEANING[part], f"{share.good:,} of {share.of:,}", f"{share.value:.0%}", f"{LIMITS[part]:.0%}")
+    console().print(rows)
 
 
 def _print_check(outcome: CheckOutcome) -> None:

@@ -67,6 +67,7 @@ class SynthesizeOptions(GraphOptions):
         values="set_roles",
     )
     seed: int = flag(0, "Equal seeds give equal questions.", ge=0)
+    force: bool = flag(False, "Write a set that fails its self-check; no run on it names a best label.")
     check: str | None = flag(
         None, "A labelled set: compare what synthetic and its own questions say of the labels.", values="datasets"
     )

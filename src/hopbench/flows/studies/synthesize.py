@@ -24,6 +24,7 @@ from hopbench.retrieval.support.notice import notice
 if TYPE_CHECKING:
     from hopbench.eval.answering.estimate import Line
     from hopbench.eval.synthesize.generate import Generator
+    from hopbench.eval.synthesize.quality import Quality, refuse_language
     from hopbench.eval.synthesize.trust import Agreement, Floats
     from hopbench.eval.synthesize.write import Origin
     from hopbench.eval.types import Benchmark, BenchmarkQuestion, Role
@@ -67,6 +68,7 @@ class Written:
     dropped: Mapping[str, int]
     wanted: int
     examples: Sequence[str]
+    check: Quality
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,8 @@ def _opened(
 def synthesize(options: SynthesizeOptions, progress: Progress) -> list[Written]:
     """Make questions and write them with the corpus; builds the graph where it is missing.
 
-    Raises InputError for what cannot be made, and for a corpus in which nothing links.
+    Raises InputError for what cannot be made, and for a corpus in which nothing links; UnfitError where the questions
+    fail their self-check.
     """
     options.refuse_unusable()
     with _opened(options.graph, options.budget, progress) as (benchmark, index, llm):
@@ -124,14 +127,17 @@ def synthesize_opened(
 ) -> list[Written]:
     """Make questions from a corpus whose index is open; every set is made before the first is written."""
     from hopbench.eval.synthesize.generate import Generator
+    from hopbench.eval.synthesize.quality import UnfitError, refuse_language
     from hopbench.eval.synthesize.write import Origin
 
+    if llm is None:
+        refuse_language(index.language)
     progress.begin("evidence")
-    generator = Generator(index)
+    generator = Generator(index, benchmark.passages)
     made = []
     for name, of, half in ROLES[options.role]:
         progress.begin(f"questions{f' to {of}' if name else ''}")
-        synthetic, origins, dropped = _make_set(options, benchmark, generator, half, llm)
+        synthetic, origins, dropped, check = _make_set(options, benchmark, generator, half, llm)
         if not synthetic.questions:
             reasons = ", ".join(f"{reason} ({count:,})" for reason, count in dropped.items() if count)
             raise InputError(
@@ -144,15 +150,20 @@ def synthesize_opened(
             seed=options.recipe.seed,
             role=of,
             dropped=dropped,
+            check=check,
         )
         made.append(ToWrite(name, synthetic, origins, origin))
+    checks = [one.origin.check for one in made]
+    if not options.force and any(check.faults() for check in checks):
+        raise UnfitError(checks)
     return write_sets(options.folder, made, options.recipe.questions)
 
 
 def _make_set(
     options: SynthesizeOptions, benchmark: Benchmark, generator: Generator, half: int | None, llm: LLM | None
-) -> tuple[Benchmark, Sequence[Mapping[str, Any]], Mapping[str, int]]:
-    """The questions with their provenance, and what was left out."""
+) -> tuple[Benchmark, Sequence[Mapping[str, Any]], Mapping[str, int], Quality]:
+    """The questions with their provenance, what was left out, and the self-check."""
+    from hopbench.eval.synthesize.quality import quality, quality_of_texts
     from hopbench.eval.synthesize.write import benchmark_of, provenance, synthetic_name
 
     recipe, evidence = replace(options.recipe, half=half), generator.evidence
@@ -167,11 +178,18 @@ def _make_set(
             embedder = evidence.index.embedder
             asked, dropped = ragas_questions(llm, embedder, evidence, found.questions, count, recipe.seed)
             whole = replace(benchmark, name=synthetic_name(benchmark), questions=tuple(asked))
-            return whole, [{"by": "ragas", "passages": list(question.gold)} for question in asked], dropped
+            check = quality_of_texts([question.text for question in asked], count)
+            origins = [
+                {"by": "ragas", "passages": list(one.gold), "check": checked}
+                for one, checked in zip(asked, check.questions, strict=True)
+            ]
+            return whole, origins, dropped, check
         found = worded(llm, found, evidence)
     questions = found.questions[:count]
     whole = benchmark_of(benchmark, evidence, questions)
-    return whole, [provenance(each, evidence) for each in questions], found.dropped
+    check = quality(evidence, questions, count)
+    checked = zip(questions, check.questions, strict=True)
+    return whole, [provenance(each, evidence, one) for each, one in checked], found.dropped, check
 
 
 def write_sets(out: Path, sets: Sequence[ToWrite], wanted: int) -> list[Written]:
@@ -199,7 +217,9 @@ def write_sets(out: Path, sets: Sequence[ToWrite], wanted: int) -> list[Written]
         questions = one.benchmark.questions
         types = dict(sorted(Counter(question.type for question in questions).items()))
         examples = [question.text for question in questions[:EXAMPLES]]
-        written.append(Written(out / one.name, one.origin.role, types, one.origin.dropped, wanted, examples))
+        written.append(
+            Written(out / one.name, one.origin.role, types, one.origin.dropped, wanted, examples, one.origin.check)
+        )
     return written
 
 
@@ -229,7 +249,8 @@ def check(options: SynthesizeOptions, progress: Progress) -> CheckOutcome:
         def values(questions: Sequence[BenchmarkQuestion], of: str) -> dict[str, Floats]:
             return measured(index, questions, labels, lambda label: progress.begin(f"{label} on {of} questions"))
 
-        generator = Generator(index)
+        refuse_language(index.language)
+        generator = Generator(index, benchmark.passages)
         recipes = [replace(options.recipe, seed=options.seed + number) for number in range(options.seeds)]
         made = [benchmark_of(benchmark, generator.evidence, generator.make(one).questions) for one in recipes]
         real = values(asked, "real")
