@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hopbench.eval.benchmarks.beir import LAYOUTS, contents, has_card, no_data_set
+from hopbench.eval.benchmarks.documents.asciidoc import read_asciidoc
 from hopbench.eval.benchmarks.documents.document import (
     SAVE_AS_UTF8,
     Document,
@@ -71,10 +72,12 @@ class Reader(NamedTuple):
 
 _MARKDOWN = Reader("markdown", partial(_read_text, read_markdown, None))
 _HTML = Reader("html", partial(_read_text, read_html, declared_encoding))
+_ASCIIDOC = Reader("asciidoc", partial(_read_text, read_asciidoc, None))
 _PLAIN = Reader("plain", partial(_read_text, read_plain, None))
 READERS: Mapping[str, Reader] = {
     **dict.fromkeys((".md", ".markdown", ".mdx"), _MARKDOWN),
     **dict.fromkeys((".html", ".htm", ".xhtml"), _HTML),
+    **dict.fromkeys((".adoc", ".asciidoc"), _ASCIIDOC),
     ".pdf": Reader("pdf", read_pdf, PDF_LIMIT),
     **dict.fromkeys((".txt", ".text", ".rst"), _PLAIN),
 }
