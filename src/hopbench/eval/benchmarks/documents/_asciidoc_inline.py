@@ -117,42 +117,44 @@ class Inline:
         return _TITLE_OF.sub(title, markup)
 
     def _macro(self, found: re.Match[str], keep: Callable[[str], str]) -> str:
+        made = found["term"] or ""
         if found["escaped"]:
-            return found[0][1:]
-        if found["ref"]:
-            return self._link(self._reference(found["ref"]), found["refwords"] or "", keep)
-        if found["anchor"]:
-            return keep(f'<a id="{found["anchor"]}"></a>')
-        if found["url"]:
-            return self._link(found["url"], _first(found["urlwords"]) or found["url"], keep)
-        if found["bare"]:
+            made = found[0][1:]
+        elif found["ref"]:
+            made = self._link(self._reference(found["ref"]), found["refwords"] or "", keep)
+        elif found["anchor"]:
+            made = keep(f'<a id="{found["anchor"]}"></a>')
+        elif found["url"]:
+            made = self._link(found["url"], _first(found["urlwords"]) or found["url"], keep)
+        elif found["bare"]:
             url = found["bare"].rstrip(".,;:!?)'\"")
-            return self._link(url, url, keep) + found["bare"][len(url) :]
-        if found["macro"]:
-            return self._named(found["macro"], found["target"], found["words"].replace("\\]", "]"), keep)
-        return found["term"] or ""
+            made = self._link(url, url, keep) + found["bare"][len(url) :]
+        elif found["macro"]:
+            made = self._named(found["macro"], found["target"], found["words"].replace("\\]", "]"), keep)
+        return made
 
     def _named(self, macro: str, target: str, words: str, keep: Callable[[str], str]) -> str:
+        made = ""
         match macro:
             case "xref":
-                return self._link(self._reference(target), _first(words), keep)
+                made = self._link(self._reference(target), _first(words), keep)
             case "link":
-                return self._link(target, _first(words).removesuffix("^") or target, keep)
+                made = self._link(target, _first(words) or target, keep)
             case "mailto":
-                return self._link(f"mailto:{target}", _first(words) or target, keep)
+                made = self._link(f"mailto:{target}", _first(words) or target, keep)
             case "image":
-                return keep(f'<img alt="{_quoted(_first(words))}">')
+                made = keep(f'<img alt="{_quoted(_first(words))}">')
             case "anchor":
-                return keep(f'<a id="{_quoted(target)}"></a>')
+                made = keep(f'<a id="{_quoted(target)}"></a>')
             case "kbd" | "btn" | "indexterm2":
-                return words
+                made = words
             case "menu":
-                return f"{target} &gt; {words}" if words else target
+                made = f"{target} &gt; {words}" if words else target
             case "footnote" | "footnoteref" if words:
                 self._count += 1
                 self.notes.append(f"[{self._count}] {words}")
-                return keep(f'<sup class="footnote-ref">{self._count}</sup>')
-        return ""
+                made = keep(f'<sup class="footnote-ref">{self._count}</sup>')
+        return made
 
     @staticmethod
     def _reference(target: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat, zip_longest
 from typing import NamedTuple
 
@@ -49,8 +49,8 @@ def table_html(
     for number, row in enumerate(_rows(cells, len(columns))):
         tag = "th" if header and number == 0 else "td"
         filled = "".join(
-            f"<{tag}>{_content(cell, cell.style or column, inline, blocks) if cell else ''}</{tag}>"
-            for cell, column in zip(row, columns if tag == "td" else [""] * len(columns), strict=False)
+            f"<{tag}{_span(cell)}>{_content(cell, cell.style or columns[place], inline, blocks)}</{tag}>"
+            for place, cell in row
         )
         written.append(f"<thead><tr>{filled}</tr></thead>" if tag == "th" else f"<tr>{filled}</tr>")
     return "\n".join([*written, "</table>"])
@@ -72,32 +72,40 @@ def _cells(text: str, separator: str, inline: Inline) -> Iterator[_Cell]:
         content = text[found.end() : after.start() if after else None].replace(f"\\{separator}", separator).strip()
         times = int(found["times"] or 1)
         inline.grow((times - 1) * (len(content) + 10))
-        yield from repeat(_Cell(content, found["style"] or "", int(found["across"] or 1), int(found["down"] or 1)), times)
+        across, down = (int(found[name] or 1) for name in ("across", "down"))
+        yield from repeat(_Cell(content, found["style"] or "", across, down), times)
 
 
-def _rows(cells: Sequence[_Cell], width: int) -> Iterator[list[_Cell | None]]:
-    """Lay the cells out in rows; one that reaches over several columns or rows leaves the others empty."""
+def _rows(cells: Iterable[_Cell], width: int) -> Iterator[list[tuple[int, _Cell]]]:
+    """Lay the cells out in rows, each with its column; those that reach over others take their places."""
     occupied = [0] * width
-    waiting = iter(cells)
-    while True:
-        row: list[_Cell | None] = []
-        found = False
-        while len(row) < width:
-            if occupied[len(row)]:
-                occupied[len(row)] -= 1
-                row.append(None)
-                continue
-            cell = next(waiting, None)
-            if cell is None:
-                break
-            found = True
-            across = max(1, min(cell.across, width - len(row)))
-            for place in range(len(row), len(row) + across):
-                occupied[place] += cell.down - 1
-            row += [cell, *[None] * (across - 1)]
-        if not found:
-            return
+    row: list[tuple[int, _Cell]] = []
+    column = 0
+    for cell in cells:
+        while occupied[column]:
+            occupied[column] -= 1
+            column = (column + 1) % width
+            if column == 0 and row:
+                yield row
+                row = []
+        across = max(1, min(cell.across, width - column))
+        row.append((column, cell))
+        for place in range(column, column + across):
+            occupied[place] = max(cell.down - 1, 0)
+        column += across
+        while column < width and occupied[column]:
+            occupied[column] -= 1
+            column += 1
+        if column == width:
+            yield row
+            row, column = [], 0
+    if row:
         yield row
+
+
+def _span(cell: _Cell) -> str:
+    named = {"colspan": cell.across, "rowspan": cell.down}
+    return "".join(f' {name}="{count}"' for name, count in named.items() if count > 1)
 
 
 def _content(cell: _Cell, style: str, inline: Inline, blocks: Callable[[str], str]) -> str:

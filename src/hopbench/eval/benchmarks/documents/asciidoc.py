@@ -28,10 +28,13 @@ _ATTRIBUTES = re.compile(r"\[(?:|[\w.#\"'%,].*)\]\Z")
 _NAMED = re.compile(r"\s*(?:([\w-]+)\s*=\s*)?(\"[^\"]*\"|'[^']*'|[^,\"']*)\s*(?:,|\Z)")
 _STYLE = re.compile(r"([#.%]?)([^#.%]+)")
 _FENCE = re.compile(r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|--|/{4,})\Z|(```)([\w+-]*)\Z|([|!,:]={3,})\Z")
-_ITEM = re.compile(r"\s*(?:(?:\*{1,5}|-|\.{1,5}|\d{1,9}\.|[a-zA-Z]\.|[ivxIVX]{1,8}\))[ \t]+(?=\S)|(?=<(?:\d+|\.)>[ \t]))(.*)\Z")
+_ITEM = re.compile(
+    r"\s*(?:(?:\*{1,5}|-|\.{1,5}|\d{1,9}\.|[a-zA-Z]\.|[ivxIVX]{1,8}\))[ \t]+(?=\S)|(?=<(?:\d+|\.)>[ \t]))(.*)\Z"
+)
 _TERM = re.compile(r"\s*([^\s/].*?)(?::{2,4}|;;)(?:[ \t]+(\S.*))?\Z")
 _ADMONITION = re.compile(r"(NOTE|TIP|IMPORTANT|WARNING|CAUTION):[ \t]")
 _ADMONITIONS = frozenset({"NOTE", "TIP", "IMPORTANT", "WARNING", "CAUTION"})
+_VERBATIM = frozenset({"source", "listing", "literal", "stem", "latexmath", "asciimath"})
 _MEDIA = re.compile(r"(image|video|audio)::([^\[\s]*)\[(.*)\]\Z")
 _DROPPED = re.compile(r"toc::\[.*\]\Z|<<<\Z|'{3,}\Z|-{3}\Z|\*{3}\Z")
 _AUTHORS = re.compile(r"[^\s=:\[|*./\\-].*\Z")
@@ -42,7 +45,7 @@ Style = dict[str, str]
 
 
 def read_asciidoc(text: str) -> Document:
-    """Read the sections by heading, with their own ids or those that Asciidoctor makes; the title is that of level 0."""
+    """Read the sections by heading, with their own ids or those of Asciidoctor; the title is that of level 0."""
     title, fields, body, fault = split_front_matter(text)
     page = _Page(re.split(r"\r\n?|\n", body))
     if fields:
@@ -179,10 +182,10 @@ class _Page:
         elif found[4]:
             self._caption(style)
             self._write(table_html(inside, fence[0], style, self._inline, self._cell))
-        elif found[2] or fence[0] in "-." and fence != "--" or name in ("source", "listing", "literal", "stem"):
+        elif found[2] or (fence[0] in "-." and fence != "--") or name in _VERBATIM:
             self._code(inside, {**style, "2": found[3]} if found[3] else style)
         elif fence[0] == "+":
-            self._write("\n".join(inside) if name not in ("stem", "latexmath", "asciimath") else f"<pre>{escape(chr(10).join(inside))}</pre>")
+            self._write("\n".join(inside))
         elif name == "comment":
             self.left_out.append(("comments", " ".join(inside)))
         else:
@@ -230,7 +233,7 @@ class _Page:
             else:
                 self.left_out.append(("comments", lines[end][2:]))
             end += 1
-        if style.get("1") in ("source", "listing", "literal"):
+        if style.get("1") in _VERBATIM:
             self._code(lines[at:end], style)
             return end
         name = style.get("1", "")
@@ -243,7 +246,7 @@ class _Page:
     @staticmethod
     def _goes_on(line: str, listed: str) -> bool:
         """Whether a line belongs to the paragraph above it."""
-        if not line.strip() or _FENCE.match(line) or (_ATTRIBUTES.match(line) and line != "[]") or _ANCHOR.fullmatch(line):
+        if not line.strip() or _FENCE.match(line) or _ATTRIBUTES.match(line) or _ANCHOR.fullmatch(line):
             return False
         return not listed or not (line.strip() == "+" or _ITEM.match(line) or _TERM.match(line))
 

@@ -1,4 +1,4 @@
-"""Read pages that were turned into HTML from another format: sections keep the ids by which their site links to them."""
+"""Read pages that were turned into HTML from another format: sections keep the ids by which links lead to them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from hopbench.eval.benchmarks.documents.document import Document
 from hopbench.eval.benchmarks.documents.html import html_events
-from hopbench.eval.benchmarks.documents.markup import HEADINGS, Event, Page, outline
+from hopbench.eval.benchmarks.documents.markup import Event, Page, outline
 
+_HEADING = re.compile("h[1-6]")
 _NO_WORD = re.compile(r"[\W_]+")
 
 
@@ -37,7 +38,7 @@ def _anchored(events: Sequence[Event]) -> list[Event]:
     anchor = ""
     for place, event in enumerate(events):
         identity = event.attributes.get("id", "") if event.kind == "start" else ""
-        if event.kind == "start" and event.value in HEADINGS:
+        if event.kind == "start" and _HEADING.fullmatch(event.value):
             anchor = identity
             text = "".join(one.value for one in events[place + 1 : place + 20] if one.kind == "text")
             words.setdefault(_NO_WORD.sub("", text.lower()), anchor)
@@ -47,7 +48,7 @@ def _anchored(events: Sequence[Event]) -> list[Event]:
     made = []
     for event in events:
         given = event.attributes
-        if event.kind == "start" and event.value in HEADINGS:
+        if event.kind == "start" and _HEADING.fullmatch(event.value):
             made.append(event._replace(attributes={**given, "anchor": given.get("id", "")}))
         elif event.value == "a" and (target := given.get("href", "")).startswith("#"):
             name = target[1:]
