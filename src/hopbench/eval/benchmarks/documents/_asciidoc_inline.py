@@ -34,8 +34,8 @@ _MACRO = re.compile(
     rf"&lt;&lt;(?P<ref>[^&\n\[\]]{{1,500}}?)(?:,\s*(?P<refwords>.{{1,1000}}?))?&gt;&gt;"
     rf"|\[\[(?P<anchor>[\w:][\w:.-]*)(?:,[^\]]*)?\]\]"
     rf"|(?P<macro>xref|link|mailto|image|icon|kbd|btn|menu|footnote|footnoteref|anchor|indexterm2?):(?!:)"
-    rf"(?P<target>[^\s\[\]]*){_WORDS}"
-    rf"|(?<![\w/=\"'])(?P<url>{_URL}|{{[\w-]+}}[^\s\[\]<>\0]*){_WORDS.replace('words', 'urlwords')}"
+    rf"(?P<target>[^\s\[\]\2]*){_WORDS}"
+    rf"|(?<![\w/=\"'])(?P<url>{_URL}|{{[\w-]{{1,100}}}}[^\s\[\]<>\0\2]{{0,500}}){_WORDS.replace('words', 'urlwords')}"
     rf"|(?P<angle>&lt;)?(?<![\w/=\"'])(?P<bare>{_URL})(?(angle)&gt;)"
     rf"|\(\(\((?P<hidden>[^()]*)\)\)\)|\(\((?P<term>[^()]+)\)\)"
     rf")"
@@ -97,14 +97,16 @@ class Inline:
             stash.append(markup)
             return f"\0{len(stash) - 1}\0"
 
-        text = _PASSED.sub(lambda found: keep(_passed(found)), " ".join(text.split()).replace("\0", " "))
+        closed, bracket, rest = " ".join(text.split()).replace("\0", " ").rpartition("]")
+        text = closed + bracket + rest.replace("[", "\2")  # or each would look for its end again
+        text = _PASSED.sub(lambda found: keep(_passed(found)), text)
         text = escape(self.filled(text), quote=False)
         text = _MACRO.sub(lambda found: self._macro(found, keep), text)
         for pattern, written in _FORMATTING:
             text = pattern.sub(written, text)
         for _ in range(3):  # a link's words may hold what was passed through
             text = _STASHED.sub(lambda found: stash[int(found[1])], text)
-        return text
+        return text.replace("\2", "[")
 
     def with_titles(self, markup: str) -> str:
         """Write the titles of sections where links name none."""

@@ -6,6 +6,7 @@ import re
 import zipfile
 from html import unescape
 from io import BytesIO
+from itertools import count
 from pathlib import Path
 
 from hopbench.eval.benchmarks.documents.converted import read_converted
@@ -37,7 +38,7 @@ r[style-name='Verbatim Char'] => code
 r[style-name='Source Text'] => code
 """
 _BACK = re.compile(r"\s*<a href=\"#(?:foot|end)note-ref-[^\"]*\">↑</a>")
-_NOTE = re.compile(r"<li id=\"(?:foot|end)note-(\d+)\">\s*(?:<p>)?")
+_NOTE = re.compile(r"(<li id=\"(?:foot|end)note-\d+\">)\s*<p>")
 _CELL = re.compile(r"<(t[dh])([^>]*)><p>((?:(?!</?p>|</t[dh]>).)*)</p></\1>", re.DOTALL)
 _FIRST_ROW = re.compile(r"<table><tr>((?:<td[^>]*>(?:<strong>(?:(?!</?t[dr]).)*</strong>)?</td>)+)</tr>", re.DOTALL)
 
@@ -58,9 +59,11 @@ def read_docx(path: Path) -> Document:
             include_embedded_style_map=False,
             convert_image=mammoth.images.img_element(lambda _: {}),
         )
-    except (UnreadableError, OSError, MemoryError, RecursionError):
+    except (UnreadableError, MemoryError, RecursionError):
         raise
     except Exception as error:  # a damaged file leads mammoth to whatever Python can raise
+        if isinstance(error, OSError) and error.errno:
+            raise
         reason = " ".join(str(error).split())[:120] or type(error).__name__
         raise UnreadableError(f"is damaged, or no Word document ({reason}): {AGAIN}") from error
     return read_converted(_tidy(found.value), _left_out(parts))
@@ -96,7 +99,8 @@ def _packed(parts: dict[str, bytes]) -> BytesIO:
 
 def _tidy(markup: str) -> str:
     """Number the notes at the end, write cells of one paragraph as words, and name bold first rows as headings."""
-    markup = _NOTE.sub(r"<li><p>[\1] ", _BACK.sub("", markup))
+    numbers = count(1)
+    markup = _NOTE.sub(lambda found: f"{found[1]}<p>[{next(numbers)}] ", _BACK.sub("", markup))
     markup = _CELL.sub(r"<\1\2>\3</\1>", markup)
     return _FIRST_ROW.sub(lambda found: f"<table><thead><tr>{_headings(found[1])}</tr></thead>", markup)
 

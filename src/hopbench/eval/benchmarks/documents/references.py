@@ -47,16 +47,12 @@ def with_references(
 
 
 def _below_root(target: str, document: str, documents: Collection[str]) -> str:
-    """A page by its path from the root of the site, the innermost folder around the document that has such a page."""
+    """A page by its path from the root of the site: the outermost folder around the document that has such a page."""
     path, mark, identity = target.strip("/").partition("#")
     folders = document.split("/")[:-1]
-    while True:
-        found = "/".join([*folders, path])
-        if found in documents:
-            return f"{found}{mark}{identity}"
-        if not folders:
-            return ""
-        folders.pop()
+    found = ("/".join([*folders[:depth], path]) for depth in range(len(folders) + 1))
+    page = next((name for name in found if name in documents), "")
+    return f"{page}{mark}{identity}" if page else ""
 
 
 def _antora_page(target: str, document: str, documents: Collection[str], sites: Mapping[str, str]) -> str:

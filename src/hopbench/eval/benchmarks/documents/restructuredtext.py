@@ -28,6 +28,7 @@ _SETTINGS = {
     "doctitle_xform": False,
     "docinfo_xform": False,
     "smart_quotes": False,
+    "auto_id_prefix": "id",  # as Sphinx has it
 }
 _WRITER = {
     **_SETTINGS,
@@ -78,8 +79,8 @@ def _kept_text(tree: nodes.document) -> tuple[str, ...]:
     if not found:
         return ()
     line, problem = found[0]
-    count = f"{len(found)} parts are" if len(found) > 1 else "a part is"
-    return (f"{count} not valid reStructuredText and read as they stand (line {line}: {problem}): correct them",)
+    where = f"{len(found)} times, first in line {line}: {problem}"
+    return (f"what is not valid reStructuredText is read as it stands ({where}): correct it",)
 
 
 def _prepare(tree: nodes.document, left_out: list[tuple[str, str]]) -> None:
@@ -100,6 +101,10 @@ def _prepare(tree: nodes.document, left_out: list[tuple[str, str]]) -> None:
     for entry in tree.findall(nodes.entry):
         if len(entry.children) == 1 and isinstance(words := entry.children[0], nodes.paragraph):
             entry.children[:] = words.children
+    for note in [*tree.findall(lambda one: isinstance(one, nodes.footnote | nodes.citation))]:
+        if len(note.children) > 1 and isinstance(words := note.children[1], nodes.paragraph):
+            words.insert(0, nodes.Text(f"[{note.children[0].astext()}] "))
+            note.pop(0)
     for block in tree.findall(nodes.doctest_block):
         block["classes"].append("language-pycon")
 
