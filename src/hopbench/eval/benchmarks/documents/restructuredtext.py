@@ -101,10 +101,11 @@ def _prepare(tree: nodes.document, left_out: list[tuple[str, str]]) -> None:
     for entry in tree.findall(nodes.entry):
         if len(entry.children) == 1 and isinstance(words := entry.children[0], nodes.paragraph):
             entry.children[:] = words.children
-    for note in [*tree.findall(lambda one: isinstance(one, nodes.footnote | nodes.citation))]:
+    for label in [*tree.findall(nodes.label)]:
+        note = label.parent
         if len(note.children) > 1 and isinstance(words := note.children[1], nodes.paragraph):
-            words.insert(0, nodes.Text(f"[{note.children[0].astext()}] "))
-            note.pop(0)
+            words.insert(0, nodes.Text(f"[{label.astext()}] "))
+            note.remove(label)
     for block in tree.findall(nodes.doctest_block):
         block["classes"].append("language-pycon")
 
