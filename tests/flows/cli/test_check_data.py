@@ -92,8 +92,7 @@ def test_questions_quote_their_evidence_by_file(ferry: Path, hopbench: Hopbench)
     Path("asked.csv").write_text(f"{header}\n{row}\n")
     gold = []
     for name in ("asked.jsonl", "asked.csv"):
-        flags = ("--strategies", "bm25", "--out", name.replace(".", "-"), "--no-prefect", "--no-ragas")
-        assert 0 == hopbench("run", "--dataset", "ferry", "--questions", name, *flags).code
+        assert 0 == hopbench("check-data", "ferry", "--questions", name).code
         gold.append([set(one.gold) for one in load_benchmark("ferry", questions=Path(name)).questions])
     assert [[{"handbook.md#ships", "web/talvik.html"}]] * 2 == gold
     Path("asked.jsonl").write_text(shown.replace('"quote": "', '"quote": "no such words ') + "\n")
