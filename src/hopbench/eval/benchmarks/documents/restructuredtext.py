@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 LINE_LIMIT = 10_000  # characters; docutils reads no text with a longer line, and no longer substitution
 SUBSTITUTION_LIMIT = 20_000  # of a text, each of which may have `LINE_LIMIT` characters
+_LANGUAGE = re.compile(r'<pre class="[^"]*" lang="([^"]*)">')  # as docutils writes it
 _SUBSTITUTION = re.compile(r"\|[^|\s](?:[^|\n]*[^|\s])?\|")
 _SETTINGS = {
     "_disable_config": True,  # no docutils.conf of the working folder
@@ -60,7 +61,7 @@ def read_restructuredtext(text: str) -> Document:
     _prepare(tree, left_out)
     labels = _with_targets(tree)
     markup = publish_from_doctree(tree, writer="html5", settings_overrides=_WRITER)
-    body = markup.partition("<body")[2].partition(">")[2]
+    body = _LANGUAGE.sub(r'<pre class="language-\1">', markup.partition("<body")[2].partition(">")[2])
     return replace(read_converted(body, left_out, remarks=remarks), labels=labels)
 
 
@@ -106,6 +107,8 @@ def _prepare(tree: nodes.document, left_out: list[tuple[str, str]]) -> None:
         if len(note.children) > 1 and isinstance(words := note.children[1], nodes.paragraph):
             words.insert(0, nodes.Text(f"[{label.astext()}] "))
             note.remove(label)
+    for code in tree.findall(nodes.literal):
+        code["classes"].append("code")  # or it is written as a span
     for block in tree.findall(nodes.doctest_block):
         block["classes"].append("language-pycon")
 
