@@ -101,7 +101,7 @@ INLINE = {
 @pytest.mark.parametrize("text", INLINE)
 def test_words_of_asciidoc(text: str) -> None:
     (made,) = adoc(f"= T\n:known: value\n\n{text}")
-    assert INLINE[text] == made.text
+    assert INLINE[text] == made.text.replace("`", "")
 
 
 LINKS = {
