@@ -225,14 +225,14 @@ def test_many_faults_and_files_of_other_kinds_are_counted(tmp_path: Path) -> Non
     for n in range(8):
         (tmp_path / f"{n}.md").write_bytes(b"")
     (tmp_path / "good.md").write_text("good")
-    (tmp_path / "plan.docx").write_bytes(b"PK")
+    (tmp_path / "plan.pptx").write_bytes(b"PK")
     (tmp_path / "image.png").write_bytes(b"")
     benchmark = load_benchmark(tmp_path, need_questions=False)
     *left_out, other = benchmark.warnings
     *shown, more = shown_warnings(benchmark)
     assert (8, left_out[:5]) == (len(left_out), shown)
     assert "4 more files of the corpus have warnings: `hopbench check-data` lists them" in more
-    assert other.startswith("files of other kinds are not read (1 .docx): a document ends in .md,")
+    assert other.startswith("files of other kinds are not read (1 .pptx): a document ends in .md,")
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,24 @@ def test_a_corpus_alone_builds_and_explains_and_says_where_questions_are_needed(
     assert 0 == hopbench("report", "out").code  # the run's settings name the file
 
 
+def test_questions_quote_their_evidence_by_file(ferry: Path, hopbench: Hopbench) -> None:
+    shown = next(line.strip() for line in PAGE.splitlines() if '"evidence"' in line and line.startswith("    {"))
+    (ferry / "queries.jsonl").unlink()
+    Path("asked.jsonl").write_text(f"{shown}\n")
+    header, row = re.search(r"\n    (id,question.*)\n    (.*)\n", PAGE).groups()  # type: ignore[union-attr]
+    Path("asked.csv").write_text(f"{header}\n{row}\n")
+    gold = []
+    for name in ("asked.jsonl", "asked.csv"):
+        assert 0 == hopbench("check-data", "ferry", "--questions", name).code
+        gold.append([set(one.gold) for one in load_benchmark("ferry", questions=Path(name)).questions])
+    assert [[{"handbook.md#ships", "web/talvik.html"}]] * 2 == gold
+    Path("asked.jsonl").write_text(re.sub('"quote": "[^"]*"', '"quote": "no such words"', shown) + "\n")
+    done = hopbench("check-data", "ferry", "--questions", "asked.jsonl")
+    assert 2 == done.code
+    assert 2 == done.out.count("fault: asked.jsonl, line 1: a quote of ")
+    assert "2 faults listed above" in done.err
+
+
 def test_files_left_out_are_warned_of_by_every_command(ferry: Path, hopbench: Hopbench) -> None:
     (ferry / "scan.pdf").write_bytes(b"%PDF-")
     said = "scan.pdf is damaged, or no PDF"

@@ -27,9 +27,9 @@ _WANTED = f".jsonl (or {', '.join(SUFFIXES[1:])})"
 MAX_LISTED_FILES = 8
 LAYOUTS = (
     "A benchmark is a folder of corpus, queries and qrels/test.tsv (text files may end in .gz), or of documents with "
-    "queries.jsonl beside them; a folder with tables in corpus/, queries/ and qrels/ (MTEB); one that "
-    "Dataset.save_to_disk wrote; NAME_corpus.json with NAME.json (HippoRAG); raw/documents.json with raw/test.json "
-    "(GFM-RAG)"
+    "queries.jsonl beside them, or of documents/ with questions.jsonl beside it; a folder with tables in corpus/, "
+    "queries/ and qrels/ (MTEB); one that Dataset.save_to_disk wrote; NAME_corpus.json with NAME.json (HippoRAG); "
+    "raw/documents.json with raw/test.json (GFM-RAG)"
 )
 # "hotpotqa-train200" and "hopworld-tune" are for tuning; "fortune" and "constraints" are not.
 _TUNING_NAME = re.compile(r"(?<![a-z])(train|training|tune|tuning)(?![a-z])", re.IGNORECASE)
@@ -57,6 +57,14 @@ def find_table(folder: Path, stem: str) -> Path | None:
     """Find `folder/stem` with the first ending of `ENDINGS` that exists; refuse what is no ordinary file."""
     path = next((path for ending in ENDINGS if (path := folder / f"{stem}{ending}").exists()), None)
     return path and regular(path)
+
+
+def documents_of(folder: Path) -> tuple[Path, Path | None]:
+    """Find a folder's documents and questions: `documents/` and `questions.*`, else itself and `queries.*`."""
+    documents, queries = folder / "documents", find_table(folder, "queries")
+    if queries is None and documents.is_dir() and (questions := find_table(folder, "questions")):
+        return documents, questions
+    return folder, queries
 
 
 def no_data_set(folder: Path) -> InputError:

@@ -10,6 +10,7 @@ from pathlib import Path
 from hopbench.eval.benchmarks.beir import (
     Parsed,
     contents,
+    documents_of,
     find_table,
     has_card,
     missing_questions,
@@ -174,11 +175,10 @@ def _load_folder(folder: Path, format: str | None, need_questions: bool, mapped:
         )
     if format is None and (files := published_files(folder)):
         return make_benchmark(files.name, files.read(need_questions=need_questions), folder)
-    has_documents = holds_documents(folder)
-    queries = find_table(folder, "queries") if has_documents else None
-    if has_documents and need_questions and queries is None:
+    documents, queries = documents_of(folder)
+    if need_questions and queries is None and holds_documents(documents):
         raise missing_questions(folder)
-    corpus = read_documents(folder)
+    corpus = read_documents(documents)
     questions = read_question_file(queries, corpus.passages) if queries else ()
     benchmark = make_benchmark(name, (corpus.passages, questions), folder)
     return replace(benchmark, warnings=corpus.warnings, omissions=corpus.omissions)

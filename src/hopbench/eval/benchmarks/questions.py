@@ -10,6 +10,7 @@ from math import nan
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hopbench.eval.benchmarks.evidence import Evidence
 from hopbench.eval.benchmarks.fields import (
     Place,
     Record,
@@ -248,7 +249,7 @@ def read_questions_with_gold(source: str, rows: Rows, known: Iterable[str]) -> t
 
 
 def read_question_file(path: Path, passages: Sequence[Passage]) -> tuple[BenchmarkQuestion, ...]:
-    """Read the questions of a file, with gold from `qrels/` beside it, else from their own field `gold`.
+    """Read the questions of a file, with gold from `qrels/` beside it, else from `gold` or the evidence they quote.
 
     `gold` is a list of passages, or of lists: alternative sets, each of them full evidence. Where some have gold, those
     that have none are left out, as in BEIR.
@@ -256,7 +257,8 @@ def read_question_file(path: Path, passages: Sequence[Passage]) -> tuple[Benchma
     known = ids_of(passages)
     files = judgement_files(path.parent)
     if not files:
-        return read_questions_with_gold(str(path), read_records(path), known)
+        rows = Evidence(passages).rows(str(path), read_records(path))
+        return read_questions_with_gold(str(path), rows, known)
     questions = read_query_rows(str(path), read_records(path))
     if len(files) > 1 or files[0].suffix != ".tsv":
         return attach_gold(str(files[0].parent), questions, read_judgements(rows_of(files)), known)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from hopbench.eval.benchmarks import load_benchmark
-from hopbench.eval.benchmarks.beir import find_table
+from hopbench.eval.benchmarks.beir import documents_of, find_table
 from hopbench.eval.benchmarks.documents import read_documents
+from hopbench.eval.benchmarks.evidence import REMEDY, Evidence
 from hopbench.eval.benchmarks.fields import Place, Record, refuse_repeated, refuse_unknown
 from hopbench.eval.benchmarks.files import as_record, first_character, parse_json, read_lines
 from hopbench.eval.benchmarks.hub import parts_of
@@ -23,10 +24,12 @@ from hopbench.eval.benchmarks.records import TABLES, layout_ending, read_records
 from hopbench.eval.data_check.findings import Fact, contents, findings
 from hopbench.eval.metrics import all_metrics, primary_metric
 from hopbench.eval.metrics.base import Need
-from hopbench.eval.types import Benchmark, Finding
+from hopbench.eval.types import Benchmark, BenchmarkQuestion, Finding
 from hopbench.retrieval.support.errors import InputError
+from hopbench.retrieval.types import Passage
 
 Item = TypeVar("Item")
+Row = TypeVar("Row", Passage, BenchmarkQuestion)
 Faults = list[str]
 
 
@@ -46,22 +49,31 @@ def _each(items: Iterable[Item], faults: Faults) -> Iterator[Item]:
 def faults_of(folder: Path, questions: Path | None = None) -> Faults:
     """List the messages of all faults in corpus, questions and judgements, in this order."""
     faults: Faults = []
-    passages: set[str] = set()
+    passages: dict[str, Passage] = {}
+    documents, file, judged = folder, questions, None
+    with _noting(faults):
+        documents, own = documents_of(folder)
+        file = file or own
     with _noting(faults):
         if corpus := find_table(folder, "corpus"):
-            passages = _ids(corpus, "passage", faults)
+            passages = _items(corpus, "passage", read_passage, faults)
         elif _is_read_whole(folder):
             return faults
         else:
-            passages = {passage.id for passage in read_documents(folder).passages}
-    file, judged = questions, None
-    with _noting(faults):
-        file = file or find_table(folder, "queries")
+            passages = {passage.id: passage for passage in read_documents(documents).passages}
     if file is None:
         return faults
-    ids = _ids(file, "question", faults)
     with _noting(faults):
         judged = next(iter(judgement_files(file.parent)), None)
+    evidence = Evidence(list(passages.values()) if judged is None else ())
+
+    def read(record: Record, place: Place) -> BenchmarkQuestion:
+        return read_question(evidence.resolved(record, place) if judged is None else record, place)
+
+    ids = _items(file, "question", read, faults)
+    faults += [
+        f"{place}: a quote of {quote} is in no passage of the file named. {REMEDY}" for quote, place in evidence.unknown
+    ]
     if judged is None or judged.suffix != ".tsv" or faults:  # ids that a fault hides would seem unknown
         return faults  # of other tables the benchmark's own error names what is wrong
     relevant = [one for one in _each(read_qrels(judged), faults) if one.grade > 0]
@@ -86,13 +98,15 @@ def _is_read_whole(folder: Path) -> bool:
         return True
 
 
-def _ids(path: Path, what: str, faults: Faults) -> set[str]:
+def _items(path: Path, what: str, read: Callable[[Record, Place], Row], faults: Faults) -> dict[str, Row]:
     seen: dict[str, Place] = {}
-    read = read_passage if what == "passage" else read_question
+    items: dict[str, Row] = {}
     for place, record in _rows(path, faults):
         with _noting(faults):
-            refuse_repeated(what, read(record, place).id, place, seen)
-    return set(seen)
+            item = read(record, place)
+            refuse_repeated(what, item.id, place, seen)
+            items[item.id] = item
+    return items
 
 
 def _rows(path: Path, faults: Faults) -> Iterator[tuple[Place, Record]]:

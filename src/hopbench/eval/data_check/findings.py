@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from hopbench.eval.benchmarks import load_triples
-from hopbench.eval.benchmarks.beir import find_table
+from hopbench.eval.benchmarks.beir import documents_of
 from hopbench.eval.benchmarks.documents import READERS
 from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.metrics.containment import contains_answer, scorable_answers
@@ -180,12 +180,12 @@ def _grouped(warnings: Sequence[str]) -> Iterator[Finding]:
 
 
 def _left_out(benchmark: Benchmark, questions: Path | None) -> Iterator[Finding]:
-    file = questions or (find_table(benchmark.folder, "queries") if benchmark.folder else None)
+    file = questions or (documents_of(benchmark.folder)[1] if benchmark.folder else None)
     if file is None or not benchmark.questions:
         return
     loaded = {question.id for question in benchmark.questions}
     ids = (record.get("_id", record.get("id")) for _, record in read_records(file))
-    missing = [str(one) for one in ids if str(one) not in loaded]
+    missing = [str(one) for one in ids if one is not None and str(one) not in loaded]
     yield from _finding("questions have no gold and are left out", missing, "name their passages, or remove them")
 
 

@@ -132,8 +132,8 @@ def benchmarks_command(as_json: Json = False) -> None:
     screen = console()
     screen.print(rows)
     screen.print(
-        "--dataset also takes a folder in BEIR layout (qrels are optional), a folder of Markdown, HTML, PDF and text "
-        "files, an official HotpotQA, 2WikiMultihopQA or MuSiQue file, or a Hub set as owner/name:config.",
+        "--dataset also takes a folder in BEIR layout (qrels are optional), a folder of documents (Markdown, HTML, PDF "
+        "and others), an official HotpotQA, 2WikiMultihopQA or MuSiQue file, or a Hub set as owner/name:config.",
         markup=False,
     )
     for name in loaders().plugins():

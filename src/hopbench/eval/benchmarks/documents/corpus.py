@@ -1,4 +1,4 @@
-"""Read a folder of Markdown, HTML, PDF and text files as a corpus; name what cannot be read, with the remedy."""
+"""Read a folder of documents as a corpus; name what cannot be read, with the remedy."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hopbench.eval.benchmarks.beir import LAYOUTS, contents, has_card, no_data_set
+from hopbench.eval.benchmarks.documents.asciidoc import read_asciidoc
 from hopbench.eval.benchmarks.documents.document import (
     SAVE_AS_UTF8,
     Document,
@@ -21,16 +22,21 @@ from hopbench.eval.benchmarks.documents.document import (
     decode,
     passages_of,
 )
+from hopbench.eval.benchmarks.documents.docx import read_docx
 from hopbench.eval.benchmarks.documents.html import declared_encoding, read_html
 from hopbench.eval.benchmarks.documents.markdown import read_markdown, read_mdx
+from hopbench.eval.benchmarks.documents.notebook import read_notebook
 from hopbench.eval.benchmarks.documents.pdf import read_pdf
+from hopbench.eval.benchmarks.documents.references import with_references
+from hopbench.eval.benchmarks.documents.restructuredtext import read_restructuredtext
 from hopbench.eval.types import Omission
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.input_files import read_bytes, regular, unreadable
 from hopbench.retrieval.types import Passage
 
 TEXT_LIMIT = 16 * 1024 * 1024  # bytes of a Markdown, HTML or text file
-PDF_LIMIT = 512 * 1024 * 1024
+PDF_LIMIT = 512 * 1024 * 1024  # also of Word documents, which may hold images
+NOTEBOOK_LIMIT = 64 * 1024 * 1024  # images are written as text
 PATH_LIMIT = 1000  # characters, so that an id with its section stays within the limit of 2,000
 MAX_REASONS = 5
 _ASSETS = frozenset(
@@ -72,13 +78,18 @@ class Reader(NamedTuple):
 _MARKDOWN = Reader("markdown", partial(_read_text, read_markdown, None))
 _MDX = Reader("markdown", partial(_read_text, read_mdx, None))
 _HTML = Reader("html", partial(_read_text, read_html, declared_encoding))
+_ASCIIDOC = Reader("asciidoc", partial(_read_text, read_asciidoc, None))
 _PLAIN = Reader("plain", partial(_read_text, read_plain, None))
 READERS: Mapping[str, Reader] = {
     **dict.fromkeys((".md", ".markdown"), _MARKDOWN),
     ".mdx": _MDX,
     **dict.fromkeys((".html", ".htm", ".xhtml"), _HTML),
+    **dict.fromkeys((".adoc", ".asciidoc"), _ASCIIDOC),
     ".pdf": Reader("pdf", read_pdf, PDF_LIMIT),
-    **dict.fromkeys((".txt", ".text", ".rst"), _PLAIN),
+    ".docx": Reader("docx", read_docx, PDF_LIMIT),
+    ".ipynb": Reader("notebook", read_notebook, NOTEBOOK_LIMIT),
+    ".rst": Reader("restructuredtext", partial(_read_text, read_restructuredtext, None)),
+    **dict.fromkeys((".txt", ".text"), _PLAIN),
 }
 """Ending of a file's name → its reader."""
 
@@ -123,6 +134,7 @@ def read_documents(folder: Path) -> DocumentCorpus:
     remarks: list[str] = []
     omissions: list[Omission] = []
     passages: list[Passage] = []
+    labels: dict[str, str] = {}
     for name, path in _documents(folder, left_out, other).items():
         reader = READERS[path.suffix.lower()]
         try:
@@ -140,6 +152,10 @@ def read_documents(folder: Path) -> DocumentCorpus:
             left_out.append(f"{name} {empty}: write something into it, or move it out of the folder")
             continue
         passages += made
+        ids = {passage.id for passage in made}
+        for label, section in document.labels.items():
+            place = f"{name}#{section}"
+            labels.setdefault(label, place if place in ids else name)
         kinds[reader.kind] += 1
         left_out += [f"{name}: {remark}" for remark in document.remarks]
         if document.encoding:
@@ -148,7 +164,10 @@ def read_documents(folder: Path) -> DocumentCorpus:
     if not passages:
         reasons = "; ".join(left_out[:MAX_REASONS]) or "there are none"
         raise InputError(f"{folder}: no document can be read: {reasons}; {contents(folder)}. {LAYOUTS}")
-    return DocumentCorpus(tuple(passages), kinds, tuple(left_out), tuple(remarks), other, tuple(omissions))
+    documents = {passage.source.document_id for passage in passages}
+    return DocumentCorpus(
+        with_references(passages, labels, documents), kinds, tuple(left_out), tuple(remarks), other, tuple(omissions)
+    )
 
 
 def _read(reader: Reader, path: Path) -> Document:

@@ -9,9 +9,9 @@ import codecs
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import PurePosixPath
 
@@ -53,7 +53,8 @@ class Document:
     """A file's content.
 
     `title` is empty where the file names none; `remarks` say what of it could not be read, `omissions` what is left
-    out on purpose; `encoding` is that of a text which is not UTF-8.
+    out on purpose; `encoding` is that of a text which is not UTF-8; `labels` are the names by which other documents
+    refer to its sections, with the ids of these.
     """
 
     title: str
@@ -61,6 +62,7 @@ class Document:
     remarks: tuple[str, ...] = ()
     omissions: tuple[Omission, ...] = ()
     encoding: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 CODE_BEGIN, CODE_END = "\x0e", "\x0f"
