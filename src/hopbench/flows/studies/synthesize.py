@@ -24,7 +24,7 @@ from hopbench.retrieval.support.notice import notice
 if TYPE_CHECKING:
     from hopbench.eval.answering.estimate import Line
     from hopbench.eval.synthesize.generate import Generator
-    from hopbench.eval.synthesize.quality import Quality, refuse_language
+    from hopbench.eval.synthesize.quality import Quality
     from hopbench.eval.synthesize.trust import Agreement, Floats
     from hopbench.eval.synthesize.write import Origin
     from hopbench.eval.types import Benchmark, BenchmarkQuestion, Role
@@ -230,6 +230,7 @@ def check(options: SynthesizeOptions, progress: Progress) -> CheckOutcome:
     """
     from hopbench.eval.files import refuse_unwritable, write_atomically
     from hopbench.eval.synthesize.generate import Generator
+    from hopbench.eval.synthesize.quality import refuse_language
     from hopbench.eval.synthesize.trust import agreement, measured
     from hopbench.eval.synthesize.write import benchmark_of
     from hopbench.retrieval.strategies.registry import resolve
