@@ -24,6 +24,7 @@ from hopbench.eval.benchmarks.documents.document import (
 from hopbench.eval.benchmarks.documents.html import declared_encoding, read_html
 from hopbench.eval.benchmarks.documents.markdown import read_markdown
 from hopbench.eval.benchmarks.documents.pdf import read_pdf
+from hopbench.eval.benchmarks.documents.redirects import read_redirects, redirected
 from hopbench.eval.types import Omission
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.support.input_files import read_bytes, regular, unreadable
@@ -146,6 +147,10 @@ def read_documents(folder: Path) -> DocumentCorpus:
     if not passages:
         reasons = "; ".join(left_out[:MAX_REASONS]) or "there are none"
         raise InputError(f"{folder}: no document can be read: {reasons}; {contents(folder)}. {LAYOUTS}")
+    if any(passage.links for passage in passages):
+        rules, problems = read_redirects(folder)
+        left_out += problems
+        passages = redirected(passages, rules, folder.resolve().name) if rules else passages
     return DocumentCorpus(tuple(passages), kinds, tuple(left_out), tuple(remarks), other, tuple(omissions))
 
 
