@@ -81,3 +81,15 @@ def test_reach_and_explained_routes_count_them(index: Index) -> None:
     assert route is not None
     assert (2, LINKS_TO) == (route.hops, route.steps[-1].edge)
     assert Routes(index, ["b"], kinds=(LINKS_TO,)).to("c") is None
+
+
+def test_neighborhood_adds_what_its_hybrid_chunks_link_to(index: Index) -> None:
+    label = "neighborhood[initial_k=1,{}]"
+    without, _ = ranked(index, label.format("max_graph_chunks=4"))
+    assert {"a"} == without.keys()
+    found, _ = ranked(index, label.format("link_weight=0.5,section_weight=0.2"))
+    seed = found["a"].components["hybrid"]
+    # beta 0.3 of the edge's weight times the seed's hybrid score: 0.5 · 1, 0.5 · 0.5 and 0.2 · 1.
+    expected = {"c": 0.15 * seed, "d": 0.075 * seed, "b": 0.06 * seed}
+    assert expected == pytest.approx({name: found[name].score for name in "cdb"})
+    assert [(LINKS_TO, "a", "d", 0.5)] == [(s.edge, s.source, s.target, s.weight) for s in found["d"].path]

@@ -13,16 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hopbench.retrieval.graph.schema import (
-    CHUNK,
-    DOCUMENT_EDGES,
-    EDGE_ENDS,
-    EDGE_TYPES,
-    ENTITY,
-    NODE_COLUMNS,
-    RELATED_TO,
-    WALKED,
-)
+from hopbench.retrieval.graph.schema import CHUNK, DOCUMENT_EDGES, EDGE_TYPES, ENTITY, NODE_COLUMNS, RELATED_TO, WALKED
 
 
 def _weight(kind: str) -> str:
@@ -324,7 +315,7 @@ class Part:
 
 
 def _over(kind: str, returned: str, condition: str = "") -> Part:
-    source, target = EDGE_ENDS[kind]
+    source, target = EDGE_TYPES[kind][:2]
     pattern = f"(a:{source})-[r:{kind}]->(b:{target})"
     return Part(pattern, "b", target, returned, f"a.namespace = b.namespace{condition}")
 
