@@ -132,8 +132,9 @@ class GraphTables:
     vectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
 
     def counts(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Rows per node label and per edge type."""
-        return {k: len(v) for k, v in self.nodes.items()}, {k: len(v) for k, v in self.edges.items()}
+        """Rows per node label and per edge type; edges of documents only where there are any."""
+        edges = {k: len(v) for k, v in self.edges.items() if len(v) or k not in DOCUMENT_EDGES}
+        return {k: len(v) for k, v in self.nodes.items()}, edges
 
     def parts(self, name: str, /) -> Iterator[pd.DataFrame]:
         """See `Tables.parts`; one part, or none of a table that is not there."""
