@@ -24,8 +24,11 @@ from hopbench.retrieval.graph.schema import (
     DOCUMENT,
     EDGE_COLUMNS,
     ENTITY,
+    LINKS_TO,
     MENTIONED_IN,
+    NEXT,
     NODE_COLUMNS,
+    PART_OF,
     RELATED_TO,
     SIMILAR_TO,
     GraphTables,
@@ -102,6 +105,9 @@ def graph_tables(
     related: Iterable[tuple[str, str, float]] = (),
     similar: Iterable[tuple[str, str, float]] = (),
     titles: Mapping[str, str] | None = None,
+    links: Iterable[tuple[str, str, float]] = (),
+    following: Iterable[tuple[str, str]] = (),
+    above: Iterable[tuple[str, str]] = (),
 ) -> GraphTables:
     """A graph by hand. `chunks` are id → content; ends of an edge are given in any order, ids as they are."""
     titles = titles or {}
@@ -113,6 +119,9 @@ def graph_tables(
         MENTIONED_IN: [(entity, chunk, 1, 1.0, []) for entity, chunk in mentions],
         RELATED_TO: [(*sorted(ends), strength, ["related"], "", [], []) for *ends, strength in related],
         SIMILAR_TO: [(*sorted(ends), similarity, []) for *ends, similarity in similar],
+        LINKS_TO: [(source, target, f"to {target}", weight, ["link"]) for source, target, weight in links],
+        NEXT: list(following),
+        PART_OF: list(above),
     }
     return GraphTables(
         {label: pd.DataFrame(rows[label], columns=list(columns)) for label, columns in NODE_COLUMNS.items()},

@@ -65,7 +65,7 @@ def expansion_factors(index: Index) -> ExpansionFactors:
     of_chunks = [index.passage_of[chunk] for chunk in index.ids]
     passages = {passage: row for row, passage in enumerate(sorted(set(of_chunks)))}
     owner = np.array([passages[passage] for passage in of_chunks], np.int64)
-    mentioned, near = sparse.csr_array(graph.mentions.T), graph.similar
+    mentioned, near = sparse.csr_array(graph.mentions.T), graph.between_chunks
     if not np.array_equal(owner, np.arange(len(passages))):  # else each is a chunk, and in the chunks' order
         unite = sparse.csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), (len(passages), len(owner)))
         mentioned, near = unite @ mentioned, unite @ near @ unite.T

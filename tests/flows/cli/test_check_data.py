@@ -383,3 +383,17 @@ def test_every_field_of_the_page_is_read() -> None:
     assert Passage("1", "T", "x", Source(3)) == read_passage(record, Place("corpus.jsonl", "line", 1))
     for field in ("page_number", "document_id", "document_name", "answer_aliases", "gold", "query-id"):
         assert f"`{field}`" in PAGE
+
+
+def test_links_are_counted_and_those_that_lead_nowhere_are_named(tmp_path: Path, hopbench: Hopbench) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text(
+        "# A\n\n[b](b.md#size), [gone](gone.md), [out](https://example.org).", encoding="utf-8"
+    )
+    (folder / "b.md").write_text("# B\n\nText.\n\n## Size\n\nTen.")
+    done = hopbench("check-data", str(folder), "--json")
+    told = json.loads(done.out)
+    note = "between passages; 1 lead out of the corpus, 1 to no document here"
+    assert {"count": 1, "note": note} == told["content"]["links"]
+    assert [["'gone.md' in a.md"]] == [one["examples"] for one in told["findings"] if "links lead" in one["what"]]

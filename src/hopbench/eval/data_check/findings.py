@@ -18,11 +18,12 @@ from hopbench.eval.benchmarks.records import read_records
 from hopbench.eval.metrics.containment import contains_answer, scorable_answers
 from hopbench.eval.types import Benchmark, BenchmarkQuestion, Finding, Omission, fitted_on
 from hopbench.retrieval.fitted import question_hash
+from hopbench.retrieval.graph.construction.hyperlinks import resolve
 from hopbench.retrieval.graph.construction.plan import passages_language
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.text import ENGLISH, UNKNOWN, sampled
 from hopbench.retrieval.text.model_tokens import count_tokens
-from hopbench.retrieval.types import MAX_TOKENS
+from hopbench.retrieval.types import MAX_TOKENS, Passage
 
 TRIPLE_FILES = ("triples.jsonl", "kg/triples.jsonl")
 
@@ -49,12 +50,20 @@ def contents(benchmark: Benchmark) -> list[Fact]:
     return [
         Fact("passages", len(passages), f"{_range(tokens)} tokens each, the median has {median(tokens):,.0f}"),
         Fact("documents", len({one.document_id for one in sources if one.document_id}), "distinct document_id"),
+        _links(passages),
         Fact("page numbers", sum(one.page_number is not None for one in sources), "passages with page_number"),
         Fact("titles", sum(bool(one.title) for one in passages), "passages with a title, which names an entity"),
         Fact("language", len(sampled(len(passages))), f"passages read: {language.name}; {language.meaning()}"),
         Fact("ready triples", triples, note),
         *_question_facts(benchmark.questions),
     ]
+
+
+def _links(passages: Sequence[Passage]) -> Fact:
+    links = resolve(passages)
+    counted = f"{links.external:,} lead out of the corpus, {len(links.unresolved):,} to no document here"
+    all_links = links.internal + links.external + len(links.unresolved)
+    return Fact("links", links.internal, f"between passages; {counted}" if all_links else "")
 
 
 def _question_facts(questions: Sequence[BenchmarkQuestion]) -> Iterator[Fact]:
@@ -135,6 +144,8 @@ def _corpus(benchmark: Benchmark) -> Iterator[Finding]:
         long,
         "they are split into chunks at sentences (--max-tokens) and scored as a whole; shorter passages are clearer",
     )
+    remedy = "they are no edges of the graph: correct their targets, or add the documents"
+    yield from _finding("links lead to no document here", resolve(benchmark.passages).unresolved, remedy)
     language = passages_language(benchmark.passages)
     if language.code not in (ENGLISH.code, UNKNOWN):
         remedy = f"{language.meaning()}; --language CODE where it is another"

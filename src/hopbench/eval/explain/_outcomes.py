@@ -1,6 +1,7 @@
 """What became of a gold passage: its outcome, the shortest path to it, and the single change that would rank it.
 
-A step of a path is SIMILAR_TO, chunk–entity–chunk or chunk–entity–entity–chunk, as reach@h counts them.
+A step of a path is SIMILAR_TO or an edge of documents, chunk–entity–chunk or chunk–entity–entity–chunk, as reach@h
+counts them.
 
 Nothing is inferred from a parameter's name. Each numeric parameter is set to its lower and to its upper bound, each
 switch is flipped, each choice tried, and the strategy is run again; the changes that rank the passage are named. A
@@ -22,14 +23,14 @@ from scipy import sparse
 from hopbench.eval.explain.answers import Answer, RankedPassage, places
 from hopbench.eval.metrics.built_in import MAX_HOPS
 from hopbench.eval.metrics.reach import ExpansionFactors
-from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.graph.schema import DOCUMENT_EDGES, MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.strategies.base import Bounds, Strategy
 from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.traversal.adjacency import Adjacency, adjacency
 from hopbench.retrieval.types import Counters, Step
 
-EVERY_KIND = (SIMILAR_TO, MENTIONED_IN, RELATED_TO)
+EVERY_KIND = (SIMILAR_TO, MENTIONED_IN, RELATED_TO, *DOCUMENT_EDGES)
 Matrix = Any  # scipy.sparse.csr_array, whose stubs want a shape
 TIERS = (10, 20)
 NOT_A_LIMIT = "fill"  # it completes rankings, which makes nothing a candidate
@@ -89,11 +90,14 @@ class Routes:
             MENTIONED_IN: graph.mentions,
             RELATED_TO: graph.related,
             SIMILAR_TO: graph.similar,
+            **graph.documents,
         }
-        mentions, related, similar = (
+        mentions, related, similar, *documents = (
             one if kind in kinds else sparse.csr_array(one.shape) for kind, one in matrices.items()
         )
-        self._graph = Adjacency(graph.entities, mentions, related, similar, graph.rows)
+        self._graph = Adjacency(
+            graph.entities, mentions, related, similar, dict(zip(graph.documents, documents, strict=True)), graph.rows
+        )
         self._entities_of: Matrix = sparse.csr_array(self._graph.mentions.T)
         wanted = set(seeds)
         self._from_chunks = [row for row, chunk in enumerate(index.ids) if self._passage_of[chunk] in wanted]
@@ -118,7 +122,7 @@ class Routes:
     def _levels(self) -> NDArray[np.int64]:
         """In how many steps each chunk is reached, -1 for none."""
         graph = self._graph
-        factors = ExpansionFactors.make(len(self._ids), self._entities_of, graph.related, graph.similar)
+        factors = ExpansionFactors.make(len(self._ids), self._entities_of, graph.related, graph.between_chunks)
         words = np.zeros(len(self._ids), dtype=np.uint64)
         words[self._from_chunks] = 1
         level = np.where(words > 0, 0, -1).astype(np.int64)
@@ -134,10 +138,10 @@ class Routes:
     def _ways(self, chunk: int, level: int) -> Iterator[Way]:
         """Every way of one step into `chunk` from chunks of `level`, and at level 0 from the recognised entities."""
         id_of, name = self._ids[chunk], self._graph.entities
-        for before, similarity in zip(*_row(self._graph.similar, chunk), strict=True):
-            if self._level[before] == level:
-                source = self._ids[before]
-                yield similarity, 0, (Step(SIMILAR_TO, source, id_of, similarity, similarity),), int(before)
+        for kind, edges in {SIMILAR_TO: self._graph.similar, **self._graph.documents}.items():
+            for before, weight in zip(*_row(edges, chunk), strict=True):
+                if self._level[before] == level:
+                    yield weight, 0, (Step(kind, self._ids[before], id_of, weight, weight),), int(before)
         for entity, mention in zip(*_row(self._entities_of, chunk), strict=True):
             into = Step(MENTIONED_IN, name[entity], id_of, mention, mention)
             yield from self._starts(int(entity), level, mention, (into,))

@@ -1,11 +1,11 @@
 """reach@h: what a graph lets any strategy find from given seeds within h expansion steps.
 
-One step from a passage is SIMILAR_TO, or passage–entity–passage (a shared entity), or passage–entity–entity–passage
-(RELATED_TO between). In matrices, with M the passage × entity mentions, R the entity × entity relations and S the
-passage × passage similarities, one step is S ∪ M·Mᵀ ∪ M·R·Mᵀ. That n × n product is never formed: hub entities would
-make it dense. Sets of reached nodes are multiplied by the factors one after the other, 64 questions at once, one bit
-each of a 64-bit word per node, so a step costs the number of edges, however much is reached already
-(multi-source BFS, Then et al., VLDB 2015).
+One step from a passage is SIMILAR_TO or an edge of documents (LINKS_TO, NEXT, PART_OF, either way), or
+passage–entity–passage (a shared entity), or passage–entity–entity–passage (RELATED_TO between). In matrices, with M the
+passage × entity mentions, R the entity × entity relations and S the edges between passages, one step is
+S ∪ M·Mᵀ ∪ M·R·Mᵀ. That n × n product is never formed: hub entities would make it dense. Sets of reached nodes are
+multiplied by the factors one after the other, 64 questions at once, one bit each of a 64-bit word per node, so a step
+costs the number of edges, however much is reached already (multi-source BFS, Then et al., VLDB 2015).
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ QUESTIONS_PER_WORD = 64
 class ExpansionFactors:
     """The graph as boolean CSR factors over n passages and m entities; a factor is None if its edges are left out.
 
-    `mentions` (n × m) is MENTIONED_IN, `relations` (m × m) RELATED_TO, `similar` (n × n) SIMILAR_TO. Relations and
-    similarities must hold both directions (`make` sees to that). Where passages are split into chunks, a row stands
-    for the passage: its chunks' rows united.
+    `mentions` (n × m) is MENTIONED_IN, `relations` (m × m) RELATED_TO, `similar` (n × n) has all edges between
+    passages. Relations and edges between passages must hold both directions (`make` sees to that). Where passages are
+    split into chunks, a row stands for the passage: its chunks' rows united.
     """
 
     passages: int

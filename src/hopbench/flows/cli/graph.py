@@ -34,6 +34,8 @@ def print_info(info: GraphInfo) -> None:
         screen.print("warning: this is not the fingerprint that was written; the graph was changed", style="yellow")
     if info.record.get("similar") is not None:
         screen.print(f"SIMILAR_TO  {similar_line(info.record)}", markup=False)
+    if "links" in info.record:
+        screen.print(f"LINKS_TO    {links_line(info.record)}", markup=False)
     for line in info.record.get("joined", ()):
         screen.print(f"warning: {line}", style="yellow", markup=False, soft_wrap=True)
     for title, counts in (("nodes", info.nodes), ("edges", info.edges)):
@@ -67,6 +69,13 @@ def print_info(info: GraphInfo) -> None:
         )
 
 
+def links_line(record: Mapping[str, Any]) -> str:
+    """Say how many hyperlinks a build found: "430 links between passages; 342 lead out of the corpus, …"."""
+    return (
+        "{internal:,} links between passages; {external:,} lead out of the corpus, {unresolved:,} to no document here"
+    ).format(**record["links"])
+
+
 def similar_line(record: Mapping[str, Any]) -> str:
     """How a build found the nearest chunks: "approximate: recall 0.981 on a sample; 93 of 2,000 cells a chunk"."""
     from hopbench.retrieval.graph.construction.plan import EXACT
@@ -86,6 +95,8 @@ def graph_lines(built: Built) -> Iterator[str]:
     """The rest of a build's output: warnings, calls to the model, agreement with reference triples."""
     if "similar" in built.record:
         yield f"SIMILAR_TO {similar_line(built.record)}"
+    if "links" in built.record:
+        yield f"LINKS_TO {links_line(built.record)}"
     yield from (f"warning: {warning}" for warning in built.warnings)
     for purpose, spent in built.calls.items():
         usd = "price not known" if spent["usd"] is None else f"${spent['usd']:.4f}"

@@ -21,11 +21,20 @@ from hopbench.flows.orchestration.steps import Progress, Steps, run_flow
 from hopbench.flows.settings.graph_options import GraphOptions
 from hopbench.flows.settings.home import STORES, Home
 from hopbench.flows.settings.models import ModelOptions, open_models
-from hopbench.retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, RELATED_TO, SIMILAR_TO, WEIGHT_OF, GraphTables
+from hopbench.retrieval.graph.schema import (
+    CHUNK,
+    DOCUMENT_EDGES,
+    ENTITY,
+    MENTIONED_IN,
+    RELATED_TO,
+    SIMILAR_TO,
+    WEIGHT_OF,
+    GraphTables,
+)
 from hopbench.retrieval.graph.stores.arrays.store import SUFFIX as ARRAYS
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore
-from hopbench.retrieval.graph.stores.contents import export, fingerprint
+from hopbench.retrieval.graph.stores.contents import content, export
 from hopbench.retrieval.graph.stores.kglite_store import KgliteStore
 from hopbench.retrieval.graph.stores.neo4j_connection import Connection
 from hopbench.retrieval.support.errors import HopBenchError, InputError, UnknownNameError
@@ -109,13 +118,22 @@ def inspect(options: GraphOptions, home: Home) -> GraphInfo:
 
 def _described(store: GraphStore, record: Mapping[str, Any], linking: LinkingRecall) -> GraphInfo:
     tables = export(store)
-    nodes, edges = tables.counts()
+    held = content(tables)
+    own = [kind for kind in DOCUMENT_EDGES if kind in held["edges"]]
     degrees = {
         f"{label} {kind}": _quantiles(_degrees(tables, label, kind))
-        for label, kind in ((CHUNK, SIMILAR_TO), (CHUNK, MENTIONED_IN), (ENTITY, MENTIONED_IN), (ENTITY, RELATED_TO))
+        for label, kind in (
+            (CHUNK, SIMILAR_TO),
+            (CHUNK, MENTIONED_IN),
+            (ENTITY, MENTIONED_IN),
+            (ENTITY, RELATED_TO),
+            *((CHUNK, kind) for kind in own),
+        )
     }
     weights = {
-        f"{kind}.{name}": _quantiles(tables.edges[kind][name].to_numpy(float)) for kind, name in WEIGHT_OF.items()
+        f"{kind}.{name}": _quantiles(tables.edges[kind][name].to_numpy(float))
+        for kind, name in WEIGHT_OF.items()
+        if kind in held["edges"]
     }
     similar, chunks = tables.edges[SIMILAR_TO], tables.nodes[CHUNK]["id"]
     kept = {}
@@ -123,10 +141,19 @@ def _described(store: GraphStore, record: Mapping[str, Any], linking: LinkingRec
         above = similar[similar["similarity"] >= threshold]
         linked = {*above["source"], *above["target"]}
         kept[threshold] = round(len(linked) / len(chunks), 4) if len(chunks) else 0.0
-    every = _degrees(tables, CHUNK, SIMILAR_TO) + _degrees(tables, CHUNK, MENTIONED_IN)
+    every = sum(_degrees(tables, CHUNK, kind) for kind in (SIMILAR_TO, MENTIONED_IN, *own))
     isolated = sorted(np.asarray(chunks, dtype=object)[every == 0].tolist())
     return GraphInfo(
-        store.namespace, record, fingerprint(tables), nodes, edges, degrees, weights, kept, isolated, linking
+        store.namespace,
+        record,
+        held["fingerprint"],
+        held["nodes"],
+        held["edges"],
+        degrees,
+        weights,
+        kept,
+        isolated,
+        linking,
     )
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # takes 0.3 s, and strategies need no tables
 
 DOCUMENT, CHUNK, ENTITY = "Document", "Chunk", "Entity"
 CONTAINS, MENTIONED_IN, SIMILAR_TO, RELATED_TO = "CONTAINS", "MENTIONED_IN", "SIMILAR_TO", "RELATED_TO"
+LINKS_TO, NEXT, PART_OF = "LINKS_TO", "NEXT", "PART_OF"
 RULE_RELATIONS = ("stated", "implied", "named_together")  # the types of RELATED_TO that rules give
 
 NODE_COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -36,12 +37,17 @@ NODE_COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 class EdgeType(NamedTuple):
-    """The node labels at the ends of a type of edges, its columns beside the ends, and which of them is the weight."""
+    """The node labels at the ends of a type of edges, its columns beside the ends, and which of them is the weight.
+
+    Edges `of_documents` come from how a corpus of documents is written. They keep their direction, and a graph without
+    any is the graph of a corpus that has no documents.
+    """
 
     source: str
     target: str
     columns: tuple[str, ...] = ()
     weight: str | None = None
+    of_documents: bool = False
 
 
 EDGE_TYPES: Mapping[str, EdgeType] = MappingProxyType(
@@ -52,10 +58,19 @@ EDGE_TYPES: Mapping[str, EdgeType] = MappingProxyType(
         RELATED_TO: EdgeType(
             ENTITY, ENTITY, ("strength", "types", "description", "tags", "statements"), weight="strength"
         ),
+        LINKS_TO: EdgeType(CHUNK, CHUNK, ("text", "weight", "tags"), "weight", of_documents=True),
+        NEXT: EdgeType(CHUNK, CHUNK, of_documents=True),
+        PART_OF: EdgeType(CHUNK, CHUNK, of_documents=True),
     }
 )
 """What stores, fingerprints, queries and displays know of the types of edges: a new type is a row here."""
 
+DOCUMENT_EDGES = tuple(kind for kind, edges in EDGE_TYPES.items() if edges.of_documents)
+WALKED = tuple(sorted(kind for kind in EDGE_TYPES if kind != CONTAINS))
+"""The types of edges that lead from one chunk or entity to another."""
+UNDIRECTED = frozenset(
+    kind for kind, edges in EDGE_TYPES.items() if edges.source == edges.target and not edges.of_documents
+)
 EDGE_COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {kind: ("source", "target", *edges.columns) for kind, edges in EDGE_TYPES.items()}
 )
@@ -106,7 +121,7 @@ class TableParts:
 class GraphTables:
     """`Tables` in memory: a DataFrame per node label and edge type, with the columns of `COLUMNS`.
 
-    Undirected edges (SIMILAR_TO, RELATED_TO) occur once, with source < target; there are no self-loops. The direction
+    Undirected edges (`UNDIRECTED`) occur once, with source < target; there are no self-loops. The direction
     of each relation is in `statements` (`Statement`). `vectors` holds the embeddings of a node label, a row per row of
     its table; they are not part of the fingerprint, since they follow from the content and the embedder, which the
     build key names.
@@ -117,8 +132,9 @@ class GraphTables:
     vectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
 
     def counts(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Rows per node label and per edge type."""
-        return {k: len(v) for k, v in self.nodes.items()}, {k: len(v) for k, v in self.edges.items()}
+        """Rows per node label and per edge type; edges of documents only where there are any."""
+        edges = {k: len(v) for k, v in self.edges.items() if len(v) or k not in DOCUMENT_EDGES}
+        return {k: len(v) for k, v in self.nodes.items()}, edges
 
     def parts(self, name: str, /) -> Iterator[pd.DataFrame]:
         """See `Tables.parts`; one part, or none of a table that is not there."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.graph.schema import LINKS_TO, MENTIONED_IN, NEXT, PART_OF, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.index import Index
 from hopbench.retrieval.support.arrays import expand_ranges
@@ -72,10 +72,11 @@ class NodeScratch:
 class ReachedChunk:
     """A chunk at its depth with the best edges to it; 0 and "" where there is no edge of a kind.
 
-    `similarity` is the last SIMILAR_TO edge's, from chunk `similar_to`; `path` the best entity route's score, through
-    the related entity `entity`, reached from chunk `source` by its entity `via`. `carried` is the best product of
-    RELATED_TO strengths over all routes here (1 where a route has none): what an entity hop goes on multiplying. That
-    route came by SIMILAR_TO from chunk `carried_from`, or by the entity route where that is "".
+    `similarity` is the last SIMILAR_TO edge's, from chunk `similar_to`, or that of an `edge` of documents; `path` is
+    the best entity route's score, through the related entity `entity`, reached from chunk `source` by its entity
+    `via`. `carried` is the best product of RELATED_TO strengths over all routes here (1 where a route has none): what
+    an entity hop goes on multiplying. That route came by SIMILAR_TO from chunk `carried_from`, or by the entity route
+    where that is "".
     """
 
     depth: int
@@ -90,6 +91,8 @@ class ReachedChunk:
     carried: float = 0.0
     carried_from: str = ""
     carried_similarity: float = 0.0
+    edge: str = SIMILAR_TO
+    carried_edge: str = SIMILAR_TO
 
 
 class HopResult(NamedTuple):
@@ -118,7 +121,11 @@ class HopResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HopEdges:
-    """One hop's edges of a whole batch. Chunks of the frontier and entities are numbered in the order of their ids."""
+    """One hop's edges of a whole batch. Chunks of the frontier and entities are numbered in the order of their ids.
+
+    `similar` has edges of documents, too, where they are followed: `written` has the type and weight of the heaviest
+    from a chunk of the frontier to the row of another.
+    """
 
     chunks: Mapping[str, int]
     entities: Sequence[str]
@@ -126,6 +133,7 @@ class HopEdges:
     named: EdgeLists
     related: EdgeLists
     mentions: EdgeLists
+    written: Mapping[tuple[int, int], tuple[float, str]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, records: Sequence[Record], ids: Sequence[str], index: Index) -> HopEdges:
@@ -153,6 +161,30 @@ class HopEdges:
     def above(self, min_similarity: float, min_strength: float) -> HopEdges:
         similar, related = self.similar.above(min_similarity), self.related.above(min_strength)
         return HopEdges(self.chunks, self.entities, similar, self.named, related, self.mentions)
+
+    def with_documents(self, records: Sequence[Record], weights: Mapping[str, float], index: Index) -> HopEdges:
+        """Add edges of documents, which weigh `weights` of their type times their own weight."""
+        written: dict[tuple[int, int], tuple[float, str]] = {}
+        for record in records:
+            kind, rows = record["kind"], index.rows([record["target"]]).tolist()
+            for source, row, weight in zip(record["source"], rows, record["weight"], strict=True):
+                ends, found = (self.chunks[source], row), (weights[kind] * weight, kind)
+                if found[0] > 0:
+                    written[ends] = max(found, written.get(ends, found))
+        sources, targets = np.array(list(written), np.int64).reshape(-1, 2).T
+        owners = np.arange(len(self.chunks)).repeat(np.diff(self.similar.starts))
+        similar = EdgeLists.of_edges(
+            len(self.chunks),
+            np.concatenate([owners, sources]),
+            np.concatenate([self.similar.targets, targets]),
+            [*self.similar.weights.tolist(), *(weight for weight, _ in written.values())],
+        )
+        return replace(self, similar=similar, written=written)
+
+    def kind(self, chunk: str, row: int, weight: float) -> str:
+        """The type of the edge between chunks that has this weight."""
+        heaviest, kind = self.written.get((self.chunks[chunk], row), (0.0, SIMILAR_TO))
+        return kind if heaviest == weight else SIMILAR_TO
 
     def edges(self, min_similarity: float, min_strength: float) -> int:
         related = self.related.targets[self.related.weights >= min_strength]
@@ -240,7 +272,8 @@ def steps_to(
     source = reached(similar or here.source)
     if similar:
         weight = here.carried_similarity if going_on else here.similarity
-        return *steps_to(similar, source, reached, going_on=going_on), Step(SIMILAR_TO, similar, chunk, weight, weight)
+        edge = here.carried_edge if going_on else here.edge
+        return *steps_to(similar, source, reached, going_on=going_on), Step(edge, similar, chunk, weight, weight)
     return (
         *steps_to(here.source, source, reached, going_on=True),
         Step(MENTIONED_IN, here.source, here.via, 1.0, source.carried),
@@ -255,13 +288,24 @@ SEED_CHUNK = ReachedChunk(0, carried=1.0)
 
 @dataclass(frozen=True, kw_only=True)
 class ExpansionLimits:
-    """How far an expansion goes, and over which edges; `enough` chunks beside the seeds end it."""
+    """How far an expansion goes, and over which edges; `enough` chunks beside the seeds end it.
+
+    Edges of documents are followed by their weights, `links` and `sections`, if these are above 0.
+    """
 
     depth: int
     min_similarity: float
     min_strength: float
     path_strength: str
     enough: int
+    links: float = 0.0
+    sections: float = 0.0
+
+    @property
+    def documents(self) -> Mapping[str, float]:
+        """The weights of edges of documents by type; none where none is followed."""
+        weights = {LINKS_TO: self.links, NEXT: self.sections, PART_OF: self.sections}
+        return weights if any(weights.values()) else {}
 
 
 @dataclass(slots=True)
@@ -288,6 +332,9 @@ class QuestionHop:
             here.similar_to = self.frontier[result.similar_to.item(place)]
             here.carried, here.carried_from = self.carried.item(going), self.frontier[going]
             here.carried_similarity = result.carried_similarities.item(place)
+            row = result.rows.item(place)
+            here.edge = self.hop.kind(here.similar_to, row, here.similarity)
+            here.carried_edge = self.hop.kind(here.carried_from, row, here.carried_similarity)
         if led:
             here.path, here.strength = result.paths.item(place), result.strengths.item(place)
             here.entity = self.hop.entities[result.entities.item(place)]
@@ -310,7 +357,8 @@ class FilteredHop:
     @classmethod
     def of(cls, hop: QuestionHop, limits: ExpansionLimits) -> FilteredHop:
         result = hop.result
-        near = (result.similar_to >= 0) & (result.similarities >= limits.min_similarity)
+        least = 0.0 if limits.documents else limits.min_similarity  # the hop has only similar chunks that pass
+        near = (result.similar_to >= 0) & (result.similarities >= least)
         led = (result.sources >= 0) & (result.strengths >= limits.min_strength)
         return cls(hop, near, led)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.graph.schema import LINKS_TO, MENTIONED_IN, NEXT, PART_OF, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.search.exact import cosines
 from hopbench.retrieval.search.fusion import DECIMALS, Scored, ordered, rank_shares
@@ -55,16 +55,19 @@ class GraphExpansion(Strategy):
     summary: ClassVar[str] = (
         "Graph Expansion Flow: expand the vector top k by SIMILAR_TO and entity paths, depth by depth"
     )
-    edges: ClassVar[tuple[str, ...]] = (SIMILAR_TO, RELATED_TO, MENTIONED_IN)
+    edges: ClassVar[tuple[str, ...]] = (SIMILAR_TO, RELATED_TO, MENTIONED_IN, LINKS_TO, NEXT, PART_OF)
     ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         SIMILAR_TO: {"use_similar": False},
         RELATED_TO: {"use_related": False},
         MENTIONED_IN: {"use_related": False},
+        LINKS_TO: {"link_weight": 0.0},
+        NEXT: {"section_weight": 0.0},
+        PART_OF: {"section_weight": 0.0},
     }
 
     traversal_parameters: ClassVar[tuple[str, ...]] = (
         *("initial_ranking", "initial_k", "max_depth", "path_strength", "use_similar", "use_related"),
-        *("min_similarity", "min_strength", "vector_scores"),
+        *("min_similarity", "min_strength", "vector_scores", "link_weight", "section_weight"),
     )
     thresholds: ClassVar[tuple[str, ...]] = ("min_similarity", "min_strength")
 
@@ -89,6 +92,8 @@ class GraphExpansion(Strategy):
     )
     use_similar: bool = param(True, "follow SIMILAR_TO")
     use_related: bool = param(True, "follow entity paths")
+    link_weight: float = param(0.0, "evidence of a LINKS_TO edge, times its weight; 0: not followed", 0.0, 1.0)
+    section_weight: float = param(0.0, "evidence of a NEXT or PART_OF edge; 0: not followed", 0.0, 1.0)
     initial_ranking: str = param(
         "vector", "where seeds come from: vector, or RRF of vector and BM25", choices=("vector", "rrf")
     )
@@ -112,6 +117,8 @@ class GraphExpansion(Strategy):
             min_strength=self.min_strength if self.use_related else NEVER,
             path_strength=self.path_strength,
             enough=max(self.max_expanded, 0) if self.max_depth > 1 else min(self.max_expanded, 1),
+            links=self.link_weight,
+            sections=self.section_weight,
         )
         with stage(counters, "expansion"):  # cached for trials that score differently
             key = self.initial_ranking, self.initial_k
@@ -214,8 +221,9 @@ def expand(
         if not going:
             break
         hop = _read_hop(batch, counters, going, floors, limits)
-
-        if depth == 1:
+        if limits.documents:
+            hops = reached(_with_documents(batch, counters, hop.above(*lowest), limits), going, depth)
+        elif depth == 1:
             hops = batch.memo.get(("legs", key, *floors), partial(reached, hop, going, depth))
         else:
             hops = reached(hop.above(*lowest), going, depth)
@@ -248,6 +256,19 @@ def _read_hop(
     counters.rows += edges
     counters.edges_touched += edges
     return hop
+
+
+def _with_documents(batch: Batch, counters: Counters, hop: HopEdges, limits: ExpansionLimits) -> HopEdges:
+    """Read the edges of documents at a hop's frontier, one more round trip."""
+    ids = sorted(hop.chunks)
+    records = batch.memo.get(
+        ("edges of documents", tuple(ids)), lambda: batch.read_uncharged(cypher.DOCUMENT_HOP, ids=ids)[0]
+    )
+    edges = sum(len(record["source"]) for record in records if limits.documents[record["kind"]])
+    counters.round_trips += 1
+    counters.rows += edges
+    counters.edges_touched += edges
+    return hop.with_documents(records, limits.documents, batch.index)
 
 
 @dataclass(slots=True)

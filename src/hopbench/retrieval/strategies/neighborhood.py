@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hopbench.retrieval.context import MAX_TOKENS, SHOWN_RELATIONS, context_blocks
-from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO
+from hopbench.retrieval.graph.schema import LINKS_TO, MENTIONED_IN, NEXT, PART_OF, RELATED_TO
 from hopbench.retrieval.index import Batch
 from hopbench.retrieval.question.entities import MAX_NGRAM, recognise
 from hopbench.retrieval.search.fusion import DECIMALS, Scored, ordered
 from hopbench.retrieval.strategies.base import Strategy, param
 from hopbench.retrieval.strategies.baselines import hybrid_rankings
 from hopbench.retrieval.support.timing import stage
+from hopbench.retrieval.traversal.adjacency import adjacency
 from hopbench.retrieval.traversal.entity_expansion import (
     QuestionSurroundings,
     Surroundings,
@@ -31,10 +32,13 @@ class Neighborhood(Strategy):
 
     name: ClassVar[str] = "neighborhood"
     summary: ClassVar[str] = "hybrid GraphRAG: hybrid search plus chunks of the neighbours of the question's entities"
-    edges: ClassVar[tuple[str, ...]] = (RELATED_TO, MENTIONED_IN)
+    edges: ClassVar[tuple[str, ...]] = (RELATED_TO, MENTIONED_IN, LINKS_TO, NEXT, PART_OF)
     ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         RELATED_TO: {"use_graph": False},
         MENTIONED_IN: {"use_graph": False},
+        LINKS_TO: {"link_weight": 0.0},
+        NEXT: {"section_weight": 0.0},
+        PART_OF: {"section_weight": 0.0},
     }
 
     traversal_parameters: ClassVar[tuple[str, ...]] = (
@@ -59,6 +63,8 @@ class Neighborhood(Strategy):
     beta: float = param(0.3, "weight of the graph score", 0.0, 1.0, aliases=["graphWeight", "weight"])
     max_graph_chunks: int = param(4, "chunks added to the hybrid ones", 0, 50, aliases=["maxGraphChunks", "maxChunks"])
     use_graph: bool = param(True, "false leaves the hybrid ranking as it is", aliases=["useGraph", "enabled"])
+    link_weight: float = param(0.0, "graph score of what a hybrid chunk links to; 0: not followed", 0.0, 1.0)
+    section_weight: float = param(0.0, "the same of chunks beside it, and of the section above", 0.0, 1.0)
     recognition: str = param(
         "ngrams", "n-grams of up to max_ngram words, or the longest names", choices=("ngrams", "names")
     )
@@ -98,6 +104,9 @@ class Neighborhood(Strategy):
             graphs, around = batch.memo.charged(graph_key, counters, surroundings)
         rankings, shown = [], []
         with stage(counters, "merge"):
+            if self.link_weight or self.section_weight:
+                pairs = zip(graphs, initial, strict=True)
+                graphs = [graph.with_links(self._linked(batch, counters, scored)) for graph, scored in pairs]
             for q, (scored, question, graph) in enumerate(zip(initial, recognised, graphs, strict=True)):
                 ranking = self._merged(batch, q, scored, graph, around)
                 graph_notes = {
@@ -119,6 +128,21 @@ class Neighborhood(Strategy):
             for ranking, block in zip(rankings, blocks, strict=True):
                 ranking.graph_context = block
         return rankings
+
+    def _linked(self, batch: Batch, counters: Counters, initial: Scored) -> dict[int, Step]:
+        """The best edge of documents from the hybrid top k to each chunk: its weight times the chunk's hybrid score."""
+        graph, index = adjacency(batch, counters), batch.index
+        weights = {LINKS_TO: self.link_weight, NEXT: self.section_weight, PART_OF: self.section_weight}
+        best: dict[int, Step] = {}
+        for chunk, score in initial[: self.initial_k]:
+            row = index.row_of[chunk]
+            for kind, edges in graph.documents.items():
+                around = slice(edges.indptr[row], edges.indptr[row + 1])
+                for near, weight in zip(edges.indices[around].tolist(), edges.data[around].tolist(), strict=True):
+                    value = round(weights[kind] * weight * score, DECIMALS)
+                    if value > 0 and (near not in best or value > best[near].score):
+                        best[near] = Step(kind, chunk, index.ids[near], weight, value)
+        return best
 
     def _merged(
         self, batch: Batch, q: int, initial: Scored, graph: QuestionSurroundings, around: Surroundings
@@ -173,6 +197,9 @@ def _evidence(
     if place is None:
         return {"graph": 0.0}, ()
     owner = int(graph.owners[place])
+    if owner < 0:
+        step = graph.linked[int(graph.rows[place])]
+        return {"graph": step.score, "weight": step.weight, "hop": 1}, (step,)
     start, entity, score = graph.starts[owner], graph.entities[owner], float(graph.scores[place])
     mentions = around.mentions[entity]
     count = int(mentions.weights[np.searchsorted(mentions.rows, graph.rows[place])])

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.graph.schema import LINKS_TO, MENTIONED_IN, NEXT, PART_OF, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.index import Batch, Index, Link
 from hopbench.retrieval.question.linking import linker
 from hopbench.retrieval.search.exact import best_rows
@@ -24,6 +24,7 @@ from hopbench.retrieval.traversal.random_walk import (
     LocalWalk,
     Mass,
     SparseMass,
+    chunk_weights,
     inverse_frequencies,
     power_iteration,
     strongest_path,
@@ -44,13 +45,15 @@ MIN_MASS = 1e-6  # at 100,000 passages the same first ten passages for 100 of 10
 class WalkResult:
     """The result of a walk: `masses` has (nodes,) for each question, a list if small, else a generator.
 
-    `name` tells the walk from others over the same batch; `paths` are the explained paths, by question and chunk row.
+    `name` tells the walk from others over the same batch, `weights` are those of edges between chunks;
+    `paths` are the explained paths, by question and chunk row.
     """
 
     name: tuple[str, ...]
     graph: Adjacency
     incoming: Incoming
     masses: Iterable[Mass]
+    weights: Mapping[str, float]
     paths: dict[tuple[int, int], tuple[Step, ...]] = field(default_factory=dict)
 
     def touched(self, walks: int) -> int:
@@ -62,7 +65,7 @@ class WalkResult:
     def path(self, q: int, row: int, mass: Mass, batch: Batch) -> tuple[Step, ...]:
         """The strongest path into a chunk."""
         if (q, row) not in self.paths:
-            self.paths[q, row] = strongest_path(row, self.graph, self.incoming, mass, batch)
+            self.paths[q, row] = strongest_path(row, self.graph, self.incoming, mass, batch, self.weights)
         return self.paths[q, row]
 
 
@@ -72,17 +75,22 @@ class PageRank(Strategy):
 
     name: ClassVar[str] = "pagerank"
     summary: ClassVar[str] = "personalised PageRank from the RRF ranking and the question's entities"
-    edges: ClassVar[tuple[str, ...]] = (MENTIONED_IN, RELATED_TO, SIMILAR_TO)
+    edges: ClassVar[tuple[str, ...]] = (MENTIONED_IN, RELATED_TO, SIMILAR_TO, LINKS_TO, NEXT, PART_OF)
     ablations: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         MENTIONED_IN: {"mention_weight": 0.0},
         RELATED_TO: {"related_weight": 0.0},
         SIMILAR_TO: {"similar_weight": 0.0},
+        LINKS_TO: {"link_weight": 0.0},
+        NEXT: {"section_weight": 0.0},
+        PART_OF: {"section_weight": 0.0},
     }
 
     traversal_parameters: ClassVar[tuple[str, ...]] = (
         "mention_weight",
         "related_weight",
         "similar_weight",
+        "link_weight",
+        "section_weight",
         "restart",
         "steps",
         "seed_chunks",
@@ -96,6 +104,8 @@ class PageRank(Strategy):
     mention_weight: float = param(1.0, "weight of MENTIONED_IN edges", 0.0, 10.0)
     related_weight: float = param(0.0, "weight of RELATED_TO edges", 0.0, 10.0)
     similar_weight: float = param(0.0, "weight of SIMILAR_TO edges", 0.0, 10.0)
+    link_weight: float = param(0.0, "weight of LINKS_TO edges, both ways", 0.0, 10.0)
+    section_weight: float = param(0.0, "weight of NEXT and PART_OF edges, both ways", 0.0, 10.0)
     initial_weight: float = param(0.0, "share of the RRF score in the final score", 0.0, 1.0)
 
     def initial(self, batch: Batch) -> list[Scored]:
@@ -128,7 +138,8 @@ class PageRank(Strategy):
                 batch.index, graph, [self._seed(batch, graph, *pair) for pair in pairs]
             )
             small = local or len(links) * (len(incoming.start) - 1) <= MAX_CACHED_CELLS
-            walked = WalkResult(self.shared_work(), graph, incoming, list(masses) if small else masses)
+            weights = chunk_weights(self.similar_weight, self.link_weight, self.section_weight)
+            walked = WalkResult(self.shared_work(), graph, incoming, list(masses) if small else masses, weights)
             last[:] = [walked] if small else []
         counters.edges_touched += walked.touched(self.steps * len(links))
         return walked
@@ -137,8 +148,9 @@ class PageRank(Strategy):
         self, index: Index, graph: Adjacency, seeds: Sequence[Seeds]
     ) -> tuple[Incoming, Iterator[Matrix] | Iterator[SparseMass], bool]:
         """The mass of all nodes, a question at a time, or of large graphs that of the nodes near the seeds."""
-        weights = self.mention_weight, self.related_weight, self.similar_weight
-        edges = 2 * graph.mentions.nnz, graph.related.nnz, graph.similar.nnz  # a transition each way
+        weights = self.mention_weight, self.related_weight, self.similar_weight, self.link_weight, self.section_weight
+        links, *sections = (edges.nnz for edges in graph.documents.values())
+        edges = 2 * graph.mentions.nnz, graph.related.nnz, graph.similar.nnz, links, sum(sections)  # each way
         if sum(count for count, weight in zip(edges, weights, strict=True) if weight) > MAX_WHOLE_EDGES:
             local = LocalWalk.between(graph, index, *weights)
             shared = ((nodes, shares / (shares.sum() or 1.0)) for nodes, shares in seeds)

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hopbench.retrieval.graph import cypher
-from hopbench.retrieval.graph.schema import CHUNK, EDGE_ENDS, ENTITY, MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.graph.schema import (
+    CHUNK,
+    DOCUMENT_EDGES,
+    EDGE_ENDS,
+    ENTITY,
+    MENTIONED_IN,
+    RELATED_TO,
+    SIMILAR_TO,
+)
 from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph
 from hopbench.retrieval.graph.stores.arrays.store import ArrayStore
 from hopbench.retrieval.graph.stores.base import GraphStore
@@ -21,8 +29,8 @@ from hopbench.retrieval.index import Arrays, Batch, Index
 from hopbench.retrieval.support.texts import SortedTexts
 from hopbench.retrieval.types import Counters
 
-VERSION = "adjacency-2"  # of the cached files
-KINDS = MENTIONED_IN, RELATED_TO, SIMILAR_TO  # in the order of the matrices
+VERSION = "adjacency-3"  # of the cached files
+KINDS = MENTIONED_IN, RELATED_TO, SIMILAR_TO, *DOCUMENT_EDGES  # in the order of the matrices
 CSR = "data", "indices", "indptr"  # in the order of scipy's constructor
 
 
@@ -31,14 +39,24 @@ class Adjacency:
     """Weighted adjacency of a graph with n chunks and m entities, all CSR float64.
 
     `mentions` is (m, n) with the mention weights, `related` (m, m) and `similar` (n, n) symmetric with strength and
-    similarity. Chunks are in the index's order, entities sorted by id. `rows` is the number of edges read.
+    similarity; so are the matrices of `documents`, by type of edge, whichever way an edge points. Chunks are in the
+    index's order, entities sorted by id. `rows` is the number of edges read.
     """
 
     entities: SortedTexts
     mentions: sparse.csr_array
     related: sparse.csr_array
     similar: sparse.csr_array
+    documents: Mapping[str, sparse.csr_array]
     rows: int
+
+    @cached_property
+    def between_chunks(self) -> sparse.csr_array:
+        """Every edge between two chunks, (n, n); only the pattern means anything."""
+        whole = self.similar
+        for edges in self.documents.values():
+            whole = sparse.csr_array(whole + edges) if edges.nnz else whole
+        return whole
 
     @cached_property
     def entity_row(self) -> Mapping[str, int]:
@@ -70,11 +88,18 @@ def adjacency(batch: Batch, counters: Counters) -> Adjacency:
         arrays = index.graph_arrays("adjacency", VERSION, lambda: _arrays(index))
         entities = SortedTexts(arrays["entities"], arrays["entities.ends"])
         sizes = {ENTITY: len(entities), CHUNK: len(index.row_of)}
-        mentions, related, similar = (
+        mentions, related, similar, *documents = (
             sparse.csr_array(tuple(arrays[f"{kind}.{part}"] for part in CSR), (sizes[near], sizes[far]))
             for kind, (near, far) in ((kind, EDGE_ENDS[kind]) for kind in KINDS)
         )
-        return Adjacency(entities, mentions, related, similar, int(arrays["rows"][0]))
+        return Adjacency(
+            entities,
+            mentions,
+            related,
+            similar,
+            dict(zip(DOCUMENT_EDGES, documents, strict=True)),
+            int(arrays["rows"][0]),
+        )
 
     graph = index.memo.get("adjacency", read)
     counters.round_trips += 1

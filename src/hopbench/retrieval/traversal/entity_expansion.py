@@ -210,7 +210,8 @@ def _hop(batch: Batch, ids: Sequence[str], limits: Mapping[str, object]) -> Surr
 class QuestionSurroundings:
     """The chunks around a question's entities: index rows, ascending, with their best scores and owners.
 
-    `owners` points into `entities` (the neighbours) and `starts` (the recognised entity each is reached best from).
+    `owners` points into `entities` (the neighbours) and `starts` (the recognised entity each is reached best from); it
+    is -1 for a chunk that an edge of documents reached better, which `linked` has by row.
     """
 
     rows: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -218,6 +219,17 @@ class QuestionSurroundings:
     owners: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     entities: Sequence[str] = ()
     starts: Sequence[str] = ()
+    linked: Mapping[int, Step] = field(default_factory=dict)
+
+    def with_links(self, linked: Mapping[int, Step]) -> QuestionSurroundings:
+        """Add chunks that edges of documents reach, or their edges where these score higher; by row."""
+        known = dict(zip(self.rows.tolist(), zip(self.scores.tolist(), self.owners.tolist(), strict=True), strict=True))
+        better = {row: step for row, step in linked.items() if step.score > known.get(row, (0.0, -1))[0]}
+        known |= {row: (step.score, -1) for row, step in better.items()}
+        rows = np.array(sorted(known), np.int64)
+        scores = np.array([known[row][0] for row in rows.tolist()], np.float64)
+        owners = np.array([known[row][1] for row in rows.tolist()], np.int64)
+        return QuestionSurroundings(rows, scores, owners, self.entities, self.starts, better)
 
     def place(self, row: int) -> int | None:
         """The position of a row among the reached ones."""

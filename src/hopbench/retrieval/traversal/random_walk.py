@@ -7,6 +7,7 @@ Lang, FOCS 2006). The mass left behind bounds how far the result is from the who
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import fsum
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hopbench.retrieval.graph.schema import MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.graph.schema import LINKS_TO, MENTIONED_IN, NEXT, PART_OF, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.index import Batch, Index
 from hopbench.retrieval.search.fusion import DECIMALS
 from hopbench.retrieval.support.arithmetic import log
@@ -31,11 +32,19 @@ def inverse_frequencies(frequency: NDArray[np.int64], chunks: int) -> Matrix:
     return log((chunks + 1) / np.maximum(frequency, 1)) + 1.0
 
 
-def transitions(graph: Adjacency, mention: float, related: float, similar: float) -> sparse.csr_array:
+def chunk_weights(similar: float, link: float = 0.0, section: float = 0.0) -> Mapping[str, float]:
+    """The weights of edges between chunks by type; NEXT and PART_OF are of sections."""
+    return {SIMILAR_TO: similar, LINKS_TO: link, NEXT: section, PART_OF: section}
+
+
+def transitions(
+    graph: Adjacency, mention: float, related: float, similar: float, link: float = 0.0, section: float = 0.0
+) -> sparse.csr_array:
     """Build column-stochastic transitions over m entities, then n chunks, (m + n, m + n).
 
     A mention edge weighs `mention · idf/√df` of its entity, whatever its own weight; RELATED_TO and SIMILAR_TO weigh
-    `related · strength` and `similar · similarity`. A node without edges keeps a zero column: its mass is lost.
+    `related · strength` and `similar · similarity`, and edges of documents likewise, both ways. A node without edges
+    keeps a zero column: its mass is lost.
     """
     idf = inverse_frequencies(graph.frequency, graph.mentions.shape[1])
     pattern = graph.mentions.copy()
@@ -43,7 +52,11 @@ def transitions(graph: Adjacency, mention: float, related: float, similar: float
     scale = mention * idf / np.sqrt(np.maximum(graph.frequency, 1))
     links = sparse.csr_array(sparse.diags_array(scale) @ pattern)
     top = sparse.hstack([_weighed(graph.related, related), links])
-    bottom = sparse.hstack([links.T, _weighed(graph.similar, similar)])
+    between = _weighed(graph.similar, similar)
+    for kind, edges in graph.documents.items():
+        if weight := chunk_weights(similar, link, section)[kind]:
+            between = sparse.csr_array(between + weight * edges)
+    bottom = sparse.hstack([links.T, between])
     whole = sparse.csr_array(sparse.vstack([top, bottom]))
     degree = np.asarray(whole.sum(axis=0)).ravel()
     inverse = np.divide(1.0, degree, out=np.zeros_like(degree), where=degree > 0)
@@ -123,13 +136,13 @@ class LocalWalk:
 
     @classmethod
     def between(
-        cls, graph: Adjacency, index: Index, mention: float, related: float = 0.0, similar: float = 0.0
+        cls, graph: Adjacency, index: Index, mention: float, related: float = 0.0, *of_chunks: float
     ) -> LocalWalk:
         """The walk over an index's graph with these weights (`transitions`), built once per index.
 
         The walk over mention edges alone, the default of strategies, is cached in memory-mapped files.
         """
-        weights = mention, related, similar
+        weights = mention, related, *(of_chunks or (0.0,))
 
         def made() -> LocalWalk:
             return cls.over(transitions(graph, *weights))
@@ -137,7 +150,7 @@ class LocalWalk:
         def read() -> LocalWalk:
             return cls(**index.graph_arrays("mention-walk", VERSION, lambda: vars(made())))
 
-        return index.memo.get(("local walk", *weights), read if weights == (1.0, 0.0, 0.0) else made)
+        return index.memo.get(("local walk", *weights), read if mention == 1.0 and not any(weights[1:]) else made)
 
     @property
     def incoming(self) -> Incoming:
@@ -164,15 +177,20 @@ class LocalWalk:
 Mass = NDArray[np.float64] | SparseMass
 
 
-def strongest_path(row: int, graph: Adjacency, walk: Incoming, mass: Mass, batch: Batch) -> tuple[Step, ...]:
-    """The edges by which a walk brought a chunk most of its mass: two edges back from the chunk."""
+def strongest_path(
+    row: int, graph: Adjacency, walk: Incoming, mass: Mass, batch: Batch, weights: Mapping[str, float]
+) -> tuple[Step, ...]:
+    """The edges by which a walk brought a chunk most of its mass: two edges back from the chunk.
+
+    `weights` are the walk's between chunks, by type of edge.
+    """
     node = len(graph.entities) + row
     first = _strongest_giver(node, walk, mass)
     if first is None:
         return ()
     second = _strongest_giver(first[0], walk, mass, other_than=node)
     edges = [(first, node)] if second is None else [(second, first[0]), (first, node)]
-    return tuple(_step(source, weight, target, mass, graph, batch) for (source, weight), target in edges)
+    return tuple(_step(source, weight, target, mass, graph, batch, weights) for (source, weight), target in edges)
 
 
 def _strongest_giver(node: int, walk: Incoming, mass: Mass, other_than: int = -1) -> tuple[int, float] | None:
@@ -185,8 +203,20 @@ def _strongest_giver(node: int, walk: Incoming, mass: Mass, other_than: int = -1
     return (int(givers[best]), float(weights[best])) if len(given) and given[best] > 0 else None
 
 
-def _step(source: int, weight: float, target: int, mass: Mass, graph: Adjacency, batch: Batch) -> Step:
+def _step(
+    source: int,
+    weight: float,
+    target: int,
+    mass: Mass,
+    graph: Adjacency,
+    batch: Batch,
+    weights: Mapping[str, float],
+) -> Step:
     offset = len(graph.entities)
     names = [graph.entities[node] if node < offset else batch.index.ids[node - offset] for node in (source, target)]
-    kind = MENTIONED_IN if (source < offset) != (target < offset) else RELATED_TO if source < offset else SIMILAR_TO
+    if source >= offset and target >= offset:
+        between = {SIMILAR_TO: graph.similar, **graph.documents}
+        kind = max(weights, key=lambda one: weights[one] * between[one][target - offset, source - offset])
+    else:
+        kind = MENTIONED_IN if source >= offset or target >= offset else RELATED_TO
     return Step(kind, names[0], names[1], round(weight, DECIMALS), round(float(mass[target]), DECIMALS))

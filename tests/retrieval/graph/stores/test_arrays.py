@@ -110,6 +110,7 @@ def asked(chunks: list[str]) -> dict[str, tuple[str, dict[str, Any]]]:
             cypher.EXPANSION_HOP,
             {"ids": [*chunks[:2], "none"], "min_similarity": 0.2, "min_strength": 0.2},
         ),
+        "documents": (cypher.DOCUMENT_HOP, {"ids": [*chunks[:2], "none"]}),
         "neighbours": (
             cypher.ENTITY_NEIGHBOURS,
             {"frontier": [{"q": 3, "ids": IDS, "visited": [ADA]}], "min_strength": 0.1},

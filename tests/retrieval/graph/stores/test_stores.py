@@ -17,9 +17,12 @@ from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import (
     CHUNK,
     ENTITY,
+    LINKS_TO,
     LIST_COLUMNS,
     MENTIONED_IN,
+    NEXT,
     NODE_COLUMNS,
+    PART_OF,
     RELATED_TO,
     SIMILAR_TO,
     GraphTables,
@@ -224,6 +227,25 @@ def test_a_hop_goes_both_ways_over_similar_and_related(store: GraphStore) -> Non
         "R": [("e:y", "e:x", 0.75), ("e:y", "e:z", 0.25)],
         "M": [("e:x", "a", 1.0), ("e:x", "b", 1.0)],
     } == hop_of(store, ["c"])
+
+
+def test_edges_of_documents_come_out_and_are_walked_both_ways(store: GraphStore) -> None:
+    tables = graph_tables(
+        {"a": "text a", "b": "text b", "c": "text c"},
+        links=[("a", "b", 1.0), ("b", "a", 0.5), ("c", "a", 0.5)],
+        following=[("a", "b")],
+        above=[("b", "c")],
+    )
+    store.write(tables, RECORD)
+
+    assert_same(tables, export(store))
+    hop = {record["kind"]: record for record in store.read(cypher.DOCUMENT_HOP, ids=["a"]) if len(record["source"])}
+    assert {LINKS_TO: [("b", 0.5), ("b", 1.0), ("c", 0.5)], NEXT: [("b", 1.0)]} == {
+        kind: sorted(zip(one["target"], one["weight"], strict=True)) for kind, one in hop.items()
+    }
+    walked = {record["kind"]: len(record["source"]) for record in store.read(cypher.ADJACENCY)}
+    assert (3, 1, 1) == (walked[LINKS_TO], walked[NEXT], walked[PART_OF])
+    assert fingerprint(tables) != fingerprint(graph_tables({"a": "text a", "b": "text b", "c": "text c"}))
 
 
 def test_thresholds_are_inclusive(store: GraphStore) -> None:

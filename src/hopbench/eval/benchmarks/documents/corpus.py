@@ -27,6 +27,7 @@ from hopbench.eval.benchmarks.documents.html import declared_encoding, read_html
 from hopbench.eval.benchmarks.documents.markdown import read_markdown, read_mdx
 from hopbench.eval.benchmarks.documents.notebook import read_notebook
 from hopbench.eval.benchmarks.documents.pdf import read_pdf
+from hopbench.eval.benchmarks.documents.redirects import read_redirects, redirected
 from hopbench.eval.benchmarks.documents.references import with_references
 from hopbench.eval.benchmarks.documents.restructuredtext import read_restructuredtext
 from hopbench.eval.types import Omission
@@ -164,10 +165,12 @@ def read_documents(folder: Path) -> DocumentCorpus:
     if not passages:
         reasons = "; ".join(left_out[:MAX_REASONS]) or "there are none"
         raise InputError(f"{folder}: no document can be read: {reasons}; {contents(folder)}. {LAYOUTS}")
-    documents = {passage.source.document_id for passage in passages}
-    return DocumentCorpus(
-        with_references(passages, labels, documents), kinds, tuple(left_out), tuple(remarks), other, tuple(omissions)
-    )
+    passages = list(with_references(passages, labels, {passage.source.document_id for passage in passages}))
+    if any(passage.links for passage in passages):
+        rules, problems = read_redirects(folder)
+        left_out += problems
+        passages = redirected(passages, rules, folder.resolve().name) if rules else passages
+    return DocumentCorpus(tuple(passages), kinds, tuple(left_out), tuple(remarks), other, tuple(omissions))
 
 
 def _read(reader: Reader, path: Path) -> Document:

@@ -1,8 +1,9 @@
 """Builds a graph in stages whose results are saved, so that an interrupted build resumes where it stopped.
 
-Stages: embed (saved by the embedding cache), extract, similar (tables saved part by part by `staging`), write (the
-store shows a complete graph or none; Neo4j resumes an interrupted write). Tables are written and read part by part;
-none is in memory as a whole. The plan's build key is a digest of all inputs; the fingerprint is a digest of the result.
+Stages: embed (saved by the embedding cache), extract, similar, of documents also links (tables saved part by part by
+`staging`), write (the store shows a complete graph or none; Neo4j resumes an interrupted write). Tables are written and
+read part by part; none is in memory as a whole but links. The plan's build key is a digest of all inputs; the
+fingerprint is a digest of the result.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import pandas as pd
 
 from hopbench.retrieval.corpus import chunk_passages
 from hopbench.retrieval.embedding.base import Embedder, Vectors
+from hopbench.retrieval.graph.construction.documents import LINK_COUNTS, document_tables
 from hopbench.retrieval.graph.construction.extraction import GAPS, extract_in_blocks, extractors
 from hopbench.retrieval.graph.construction.plan import GraphPlan
 from hopbench.retrieval.graph.construction.similarity import SEARCH, similar_stages
@@ -53,7 +55,8 @@ class BuildRecord(TypedDict):
 
     `settings` are those of `BuildSettings`. `similar` is the method of the nearest-chunk search and its recall on a
     sample (`similarity.nearest`). `gaps` are the passages or pairs of names that a model could not read or decide, with
-    the reason. `joined` reports which relationships of an external graph were merged or left out.
+    the reason. `links` counts the hyperlinks of documents by where they lead. `joined` reports which
+    relationships of an external graph were merged or left out.
     """
 
     build_key: str
@@ -68,6 +71,7 @@ class BuildRecord(TypedDict):
     similar: NotRequired[Mapping[str, Any]]
     gaps: NotRequired[Mapping[str, str]]
     joined: NotRequired[Sequence[str]]
+    links: NotRequired[Mapping[str, int]]
 
 
 class Steps(Protocol):
@@ -115,6 +119,9 @@ def _build(plan: GraphPlan, store: GraphStore, staging: Staging, steps: Steps) -
     vectors = steps("embed", lambda: plan.embedder.embed([chunk.content for chunk in chunks]))
     staged = steps("extract", extracted)
     staged += steps("similar", lambda: similar_stages(plan.settings, chunks, vectors, tagger, staging))
+    if plan.structure:
+        linked = partial(document_tables, plan.passages, chunks, tagger)
+        staged += steps("links", lambda: staging.load_or_compute("links", linked))
     tables = TableParts(
         lambda name: _chunk_parts(name, chunks) if name in (DOCUMENT, CHUNK, CONTAINS) else staged.parts(name),
         partial(_vector_parts, chunks, vectors, staged, plan.embedder),
@@ -133,6 +140,8 @@ def _build(plan: GraphPlan, store: GraphStore, staging: Staging, steps: Steps) -
         "build_seconds": round(time.perf_counter() - started, 3),
         "similar": {str(name): value for name, value in search.to_dict("records")[0].items()},
     }
+    for counted in staged.parts(LINK_COUNTS):
+        record["links"] = {str(name): int(value) for name, value in counted.to_dict("records")[0].items()}
     if gaps := {what: reason for part in staged.parts(GAPS) for what, reason in part.to_numpy().tolist()}:
         record["gaps"] = gaps
     steps("write", lambda: store.write(tables, record))

@@ -152,10 +152,16 @@ class GraphPlan:
         return Language(code) if code else passages_language(self.passages)
 
     @cached_property
+    def structure(self) -> str:
+        """SHA-256 of the passages' documents, order and links; empty where they have none: then no edges follow."""
+        return structure_digest(self.passages)
+
+    @cached_property
     def build_key(self) -> str:
         """SHA-256 of corpus, triples, settings, embedder and builder version: takes seconds for a million passages."""
         return _digest(
             {
+                **({"structure": self.structure} if self.structure else {}),
                 **({} if self.language.english else {"language": self.language.code}),
                 "builder": BUILDER_VERSION,
                 "corpus": self.corpus or corpus_digest(self.passages),
@@ -200,6 +206,25 @@ def corpus_digest(passages: Sequence[Passage]) -> str:
         digest.update((f", {text}" if number else text).encode("utf-8", "surrogatepass"))
     digest.update(b"]")
     return digest.hexdigest()
+
+
+def structure_digest(passages: Sequence[Passage]) -> str:
+    """SHA-256 of each passage's id, document and links, in the corpus's order.
+
+    Empty for a corpus without links in which no two passages are of one document.
+    """
+    from hopbench.retrieval.corpus import MappedPassages
+
+    if isinstance(passages, MappedPassages) and not passages.sourced:
+        return ""
+    rows = [
+        [one.id, one.source.document_id, [[link.text, link.target] for link in one.links]]
+        for one in passages
+        if one.source.document_id or one.links
+    ]
+    documents = [document for _, document, _ in rows if document]
+    divided = len(documents) > len(set(documents))
+    return _digest(rows) if divided or any(links for *_, links in rows) else ""
 
 
 def _digest(value: object) -> str:

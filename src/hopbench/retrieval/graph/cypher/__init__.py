@@ -13,7 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hopbench.retrieval.graph.schema import CHUNK, EDGE_ENDS, EDGE_TYPES, ENTITY, NODE_COLUMNS, RELATED_TO, WEIGHT_OF
+from hopbench.retrieval.graph.schema import CHUNK, DOCUMENT_EDGES, EDGE_TYPES, ENTITY, NODE_COLUMNS, RELATED_TO, WALKED
+
+
+def _weight(kind: str) -> str:
+    weight = EDGE_TYPES[kind].weight
+    return f"r.{weight}" if weight else "1.0"
+
 
 _NAMED = """
   MATCH (c:Chunk {id: id})<-[m:MENTIONED_IN]-(e:Entity)
@@ -46,6 +52,18 @@ MATCH (x:Entity {{id: id}})-[m:MENTIONED_IN]->(d:Chunk)
 WHERE d.namespace = $namespace AND x.namespace = d.namespace
 RETURN 'M' AS kind, collect(id) AS source, collect(d.id) AS target, collect(m.weight) AS weight
 """
+
+# The edges of documents at some chunks, whichever way they point: a record for each type of edge. One without a
+# weight weighs 1.
+DOCUMENT_HOP = "UNION ALL".join(
+    f"""
+UNWIND $ids AS id
+MATCH (c:Chunk {{id: id}})-[r:{kind}]-(d:Chunk)
+WHERE d.namespace = $namespace AND c.namespace = d.namespace
+RETURN '{kind}' AS kind, collect(id) AS source, collect(d.id) AS target, collect({_weight(kind)}) AS weight
+"""
+    for kind in DOCUMENT_EDGES
+)
 
 # A hop of KG2RAG query expansion. A frontier row has the entities `ids` and `visited`. Part "names" gives the
 # frontier's own names, part "edges" the RELATED_TO edges to unvisited entities, with the neighbour's name.
@@ -297,7 +315,7 @@ class Part:
 
 
 def _over(kind: str, returned: str, condition: str = "") -> Part:
-    source, target = EDGE_ENDS[kind]
+    source, target = EDGE_TYPES[kind][:2]
     pattern = f"(a:{source})-[r:{kind}]->(b:{target})"
     return Part(pattern, "b", target, returned, f"a.namespace = b.namespace{condition}")
 
@@ -316,7 +334,7 @@ _TABLES = {
         for kind, edges in EDGE_TYPES.items()
     },
 }
-_ADJACENCY = tuple(_lists(kind, f"collect(r.{WEIGHT_OF[kind]}) AS weight") for kind in sorted(WEIGHT_OF))
+_ADJACENCY = tuple(_lists(kind, f"collect({_weight(kind)}) AS weight") for kind in WALKED)
 _NAMES = (
     Part(
         "(e:Entity)",

@@ -15,6 +15,7 @@ from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.schema import (
     CHUNK,
     COLUMNS,
+    DOCUMENT_EDGES,
     EDGE_COLUMNS,
     ENTITY,
     LIST_COLUMNS,
@@ -65,16 +66,23 @@ def content(tables: Tables) -> dict[str, Any]:
     """Compute `fingerprint`, and rows by label and type (`nodes`, `edges`) in one pass, a label or type at a time.
 
     The fingerprint is the SHA-256 of the sorted rows of every node label and edge type, independent of engine and
-    order. Numbers are rounded to 6 decimals, lists sorted and missing values empty, since engines differ in these.
+    order; edges of documents are part of it where there are any. Numbers are rounded to 6 decimals, lists sorted and
+    missing values empty, since engines differ in these.
     """
     digest = hashlib.sha256()
     counts = dict.fromkeys(COLUMNS, 0)
     for name in [*sorted(NODE_COLUMNS), *sorted(EDGE_COLUMNS)]:
-        digest.update(f"{name}\n".encode())
+        if name not in DOCUMENT_EDGES:
+            digest.update(f"{name}\n".encode())
         for line in _sorted(map(_lines, tables.parts(name))):
+            if name in DOCUMENT_EDGES and not counts[name]:
+                digest.update(f"{name}\n".encode())
             digest.update(line.encode() + b"\n")
             counts[name] += 1
-    nodes, edges = ({name: counts[name] for name in columns} for columns in (NODE_COLUMNS, EDGE_COLUMNS))
+    nodes, edges = (
+        {name: counts[name] for name in columns if counts[name] or name not in DOCUMENT_EDGES}
+        for columns in (NODE_COLUMNS, EDGE_COLUMNS)
+    )
     return {"fingerprint": digest.hexdigest(), "nodes": nodes, "edges": edges}
 
 

@@ -30,7 +30,7 @@ from hopbench.retrieval.support.input_files import read_yaml
 NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")
 ABSENT = "HOPBENCH_ABSENT"  # a type that no graph has
 NEUTRAL: Mapping[str, str] = {
-    **{"title": "''", "index": "0", "type": "'entity'", "description": "''", "count": "1"},
+    **{"text": "''", "title": "''", "index": "0", "type": "'entity'", "description": "''", "count": "1"},
     **dict.fromkeys(WEIGHT_OF.values(), "1.0"),
     **dict.fromkeys(LIST_COLUMNS, "[]"),
 }

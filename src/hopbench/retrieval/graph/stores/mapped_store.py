@@ -21,6 +21,7 @@ from hopbench.retrieval.graph.schema import (
     EDGE_TYPES,
     LIST_COLUMNS,
     RELATED_TO,
+    UNDIRECTED,
     Statement,
     Tables,
     encoded,
@@ -33,6 +34,7 @@ from hopbench.retrieval.graph.stores.neo4j_connection import Connection
 from hopbench.retrieval.graph.stores.neo4j_store import Neo4jStore
 from hopbench.retrieval.support.errors import InputError
 
+WORDED = ("description", "text")  # all that is worded about a pair stands in the joined edge
 WORDING = ("types", "description", "statements")
 
 
@@ -41,12 +43,12 @@ def joined_edges(kind: str, edges: Sequence[Record]) -> tuple[list[Record], int,
 
     Returns the numbers of relationships merged into others, and of loops left out, too.
     """
-    undirected = len(set(EDGE_ENDS[kind])) == 1
+    undirected, alike = kind in UNDIRECTED, len(set(EDGE_ENDS[kind])) == 1
     by_pair: dict[tuple[str, str], list[Record]] = {}
     for edge in edges:
         ends = edge["source"], edge["target"]
         by_pair.setdefault((min(ends), max(ends)) if undirected else ends, []).append(edge)
-    of_pairs = [same for ends, same in by_pair.items() if not undirected or ends[0] != ends[1]]
+    of_pairs = [same for ends, same in by_pair.items() if not alike or ends[0] != ends[1]]
     without_loops = sum(map(len, of_pairs))
     return [_joined(same) for same in of_pairs], without_loops - len(of_pairs), len(edges) - without_loops
 
@@ -86,7 +88,7 @@ def _joined(same: Sequence[Record]) -> Record:
         if name in LIST_COLUMNS:
             row[name] = sorted({one for value in values for one in value})
         else:
-            row[name] = "; ".join(sorted(filter(None, set(values)))) if name == "description" else max(values)
+            row[name] = "; ".join(sorted(filter(None, set(values)))) if name in WORDED else max(values)
     ways = {(edge["source"], edge["target"]) for edge in same}
     row["source"], row["target"] = ways.pop() if len(ways) == 1 else sorted((same[0]["source"], same[0]["target"]))
     if "statements" in row:

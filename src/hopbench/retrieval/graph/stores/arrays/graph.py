@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from hopbench.retrieval.graph.schema import (
     CHUNK,
+    DOCUMENT_EDGES,
     EDGE_COLUMNS,
     EDGE_ENDS,
     EDGE_TYPES,
@@ -106,9 +107,20 @@ class Edges:
 
     A side is "out" or "in": the edges of the node at row i as their source or as their target are
     `edges[begins[i]:begins[i+1]]`, with `others`, the rows of their far ends, and their weights in the same order.
+    A graph without edges of documents has no files of them.
     """
 
-    def __init__(self, folder: Path, kind: str) -> None:
+    def __init__(self, folder: Path, kind: str, nodes: Mapping[str, Nodes]) -> None:
+        if kind in DOCUMENT_EDGES and not (folder / f"{kind}.source.bin").exists():
+            nothing = np.zeros(0, ROW)
+            self.source, self.target, self.weights = nothing, nothing, np.zeros(0)
+            self.columns: Mapping[str, Column] = dict.fromkeys(EDGE_TYPES[kind].columns, Numbers(nothing))
+            self.sides = {
+                (side, part): np.zeros(len(nodes[end]) + 1 if part == "begins" else 0, OFFSET)
+                for side, end in zip(("out", "in"), EDGE_ENDS[kind], strict=True)
+                for part in ("begins", "edges", "others", "weights")
+            }
+            return
         self.source, self.target = (mapped(folder / f"{kind}.{end}.bin", ROW) for end in ("source", "target"))
         self.columns = _opened(folder, kind, EDGE_TYPES[kind].columns)
         weight = self.columns.get(EDGE_TYPES[kind].weight or "")
@@ -161,7 +173,7 @@ class ArrayGraph:
 
     def __init__(self, folder: Path) -> None:
         self.nodes = {label: Nodes(folder, label) for label in NODE_COLUMNS}
-        self.edges = {kind: Edges(folder, kind) for kind in EDGE_TYPES}
+        self.edges = {kind: Edges(folder, kind, self.nodes) for kind in EDGE_TYPES}
 
     def around(self, label: str, row: int, kind: str) -> Gathered:
         """The edges of a type at a node, whichever way they point: those it is the source of first."""
@@ -203,11 +215,17 @@ def write_tables(folder: Path, tables: Tables) -> None:
     for kind, columns in EDGE_COLUMNS.items():
         nodes = [Nodes(folder, label) for label in EDGE_TYPES[kind][:2]]
         with _columns(folder, kind, columns) as add:
+            written = 0
             for _, part in full_parts(tables, {kind: columns}):
+                written += len(part)
                 source, target = (near.rows(part[end].tolist()) for near, end in zip(nodes, columns[:2], strict=True))
                 known = (source >= 0) & (target >= 0)  # an edge to a node that is not there is left out
                 add(part.assign(source=source, target=target)[known])
-        _write_sides(folder, kind, nodes)
+        if written or kind not in DOCUMENT_EDGES:
+            _write_sides(folder, kind, nodes)
+            continue
+        for file in folder.glob(f"{kind}.*"):
+            file.unlink()
     _write_vectors(folder, tables)
 
 
@@ -240,7 +258,7 @@ def _write_sides(folder: Path, kind: str, nodes: Sequence[Nodes]) -> None:
     """Write the edges by source and by target of a type whose table is written; far ends ascend within a node."""
     ends = [mapped(folder / f"{kind}.{end}.bin", ROW) for end in ("source", "target")]
     weight = EDGE_TYPES[kind].weight
-    weights = mapped(folder / f"{kind}.{weight}.bin", WEIGHT) if weight else np.zeros(len(ends[0]))
+    weights = mapped(folder / f"{kind}.{weight}.bin", WEIGHT) if weight else np.ones(len(ends[0]))
     for place, side in enumerate(("out", "in")):
         near, far = ends[place], ends[1 - place]
         order = np.lexsort((far, near))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hopbench.retrieval.graph.schema import CHUNK, ENTITY, MENTIONED_IN, RELATED_TO, SIMILAR_TO
+from hopbench.retrieval.graph.schema import CHUNK, DOCUMENT_EDGES, ENTITY, MENTIONED_IN, RELATED_TO, SIMILAR_TO
 from hopbench.retrieval.graph.stores.arrays.graph import ArrayGraph, Gathered, Ints
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.support.arrays import among, distinct
@@ -33,6 +33,17 @@ def expansion_hop(
     ):
         if len(found.owners):  # who asks numbers the nodes by row: most of their ids nobody reads
             targets = TextsOfRows(graph.nodes[far].ids, found.others)
+            yield {"kind": kind, "source": sources, "target": targets, "weight": found.weights.tolist()}
+
+
+def document_hop(graph: ArrayGraph, *, ids: Sequence[str]) -> Iterator[Record]:
+    """`cypher.DOCUMENT_HOP`."""
+    chunks = graph.nodes[CHUNK].rows(ids)
+    for kind in DOCUMENT_EDGES:
+        found = graph.gathered(CHUNK, chunks, kind)
+        if len(found.owners):
+            sources = [ids[chunk] for chunk in found.owners.tolist()]
+            targets = TextsOfRows(graph.nodes[CHUNK].ids, found.others)
             yield {"kind": kind, "source": sources, "target": targets, "weight": found.weights.tolist()}
 
 

@@ -28,7 +28,7 @@ from hopbench.retrieval.graph.schema import (
     ENTITY,
     NODE_COLUMNS,
     RELATED_TO,
-    WEIGHT_OF,
+    WALKED,
     Tables,
 )
 from hopbench.retrieval.graph.stores.arrays import hops
@@ -44,7 +44,7 @@ PART_ROWS = 100_000
 
 def adjacency(graph: ArrayGraph) -> Iterator[Record]:
     """`cypher.ADJACENCY`."""
-    for kind in sorted(WEIGHT_OF):
+    for kind in WALKED:
         edges = graph.edges[kind]
         if len(edges):
             yield {"kind": kind, **_ends(graph, kind, np.arange(len(edges))), "weight": edges.weights.tolist()}
@@ -102,6 +102,7 @@ def _ends(graph: ArrayGraph, kind: str, rows: Ints) -> dict[str, list[Any]]:
 
 QUERIES: Mapping[str, Callable[..., Iterator[Record]]] = {
     cypher.EXPANSION_HOP: hops.expansion_hop,
+    cypher.DOCUMENT_HOP: hops.document_hop,
     cypher.ENTITY_NEIGHBOURS: hops.entity_neighbours,
     cypher.RELATED_ENTITIES: hops.related_entities,
     cypher.ENTITY_CHUNKS: hops.entity_chunks,

@@ -1,0 +1,2 @@
+MATCH (a:Chunk)-[r:NEXT]->(b:Chunk) USING INDEX SEEK b:Chunk(namespace, id) WHERE b.namespace = $namespace AND b.id > $after AND b.id <= $until AND a.namespace = b.namespace
+RETURN a.id AS source, b.id AS target

@@ -1,0 +1,1 @@
+UNWIND $rows AS row MATCH (a:Chunk {namespace: $namespace, id: row.source}), (b:Chunk {namespace: $namespace, id: row.target}) USING INDEX SEEK a:Chunk(namespace, id) USING INDEX SEEK b:Chunk(namespace, id) MERGE (a)-[r:NEXT]->(b) SET r += row.properties
