@@ -67,7 +67,7 @@ def test_all_chunks_of_a_passage_have_its_source() -> None:
 
 
 def test_a_graph_does_not_know_it() -> None:
-    """Page numbers come from the corpus when it is read: build keys, and so graphs and finished trials, stay the same."""
+    """Page numbers come from the corpus when it is read: build keys, graphs and finished trials stay the same."""
     unpaged = [replace(passage, source=replace(MANUAL, page_number=None)) for passage in WORLD]
     paged = [replace(passage, source=MANUAL) for passage in WORLD]
 
