@@ -136,9 +136,9 @@ def with_one_importer(modules: Sequence[Module]) -> list[str]:
 
 
 def words_of_docs(root: Path) -> int:
-    """The words of README.md and of the pages in docs/."""
+    """The words of README.md and of the pages in docs/; the lines of tables are none."""
     pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
-    return sum(len(re.findall(r"\S+", page.read_text(encoding="utf-8"))) for page in pages if page.is_file())
+    return sum(len(re.findall(r"\S*\w\S*", page.read_text(encoding="utf-8"))) for page in pages if page.is_file())
 
 
 def executed(root: Path, arguments: Sequence[str]) -> list[tuple[str, str]]:
