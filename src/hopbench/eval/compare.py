@@ -167,7 +167,6 @@ def compare(
     """Compare every label with the baseline, or every two labels if `baseline` is None, on one metric.
 
     `pairs` names the (label, against) to compare instead: a night's labels, each with itself on an earlier night.
-
     `rows_by_label` holds what `score` returned for each label, `types` each question's type for the breakdown. Pairs
     are formed by question id over the questions both answered; a question that a label has no row for counts as its
     failure. All comparisons of the call are one family for Holm's correction. The result depends neither on the
@@ -201,8 +200,8 @@ def compare(
         incomplete = bool(coverage[label]["incomplete"] or coverage[against]["incomplete"])
         both = scores[label] - scores[against]
         tested.append(questions.pair(label, against, both, len(family), incomplete=incomplete))
-    adjusted = holm([p.p for p in tested])
-    decided = tuple(_judge(p, p_holm, sign, alpha) for p, p_holm in zip(tested, adjusted, strict=True))
+    corrected = zip(tested, holm([pair.p for pair in tested]), strict=True)
+    decided = tuple(_judge(pair, p_holm, sign, alpha) for pair, p_holm in corrected)
     return Comparison(metric, baseline, alpha, resamples, decided, coverage)
 
 

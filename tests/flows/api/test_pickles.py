@@ -23,6 +23,7 @@ GIVEN: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "UnknownNameError": (("strategy", "vecto", ["vector", "bm25"]), {"also": ["hybrid"]}),
     "MissingExtraError": (("the judge", "judge"), {}),
     "LLMError": (("refused", "no such model"), {"retry_after": 1.5, "unreachable": True}),
+    "UnfitError": (([],), {}),
     "YamlError": (("sweep.yaml", "a tab"), {"line": 3}),
 }
 

@@ -13,7 +13,7 @@ from tests.support.graphs import (
 
 from hopbench.retrieval.graph import cypher
 from hopbench.retrieval.graph.cypher import neo4j as texts
-from hopbench.retrieval.graph.schema import EDGE_COLUMNS, NODE_COLUMNS
+from hopbench.retrieval.graph.schema import DOCUMENT_EDGES, EDGE_COLUMNS, NODE_COLUMNS
 from hopbench.retrieval.graph.stores.base import Record
 from hopbench.retrieval.graph.stores.contents import fingerprint, stored_tables
 from hopbench.retrieval.graph.stores.neo4j_store import INDEX_SECONDS, Neo4jStore
@@ -95,8 +95,11 @@ def traversals_seek_ids(store: Neo4jStore) -> None:
     for name in sorted(TEXTS.keys() - WHOLE_GRAPH):
         for entry in entries(store, TEXTS[name]):
             assert re.match(r"Node(Unique)?IndexSeek .*\bid = [\w.]*id$", entry), f"{name}: {entry}"
+    none_here = {
+        f"DirectedRelationshipTypeScan (a)-[r:{kind}]->(b)" for kind in DOCUMENT_EDGES
+    }  # the cheapest plan then
     for query in WHOLE:
-        for entry in entries(store, query):
+        for entry in set(entries(store, query)) - none_here:
             assert re.match(r"NodeIndexSeek .*\(namespace\) WHERE namespace = \$namespace$", entry), entry
     for query in PAGES:
         for entry in entries(store, query):
@@ -109,7 +112,10 @@ def traversals_seek_ids(store: Neo4jStore) -> None:
 
 
 def test_writing_enters_by_ids_before_the_server_knows_how_many_there_are(store: Neo4jStore) -> None:
-    store._prepare()
+    there = {str(row["name"]) for row in store.read(texts.SCHEMA_NAMES)}
+    for name, statement in texts.schema_statements().items():
+        if name not in there:
+            store._run(statement)
 
     for query in (*map(texts.write_edges, EDGE_COLUMNS), *map(texts.write_vectors, texts.VECTOR_INDEX)):
         for entry in entries(store, query):
