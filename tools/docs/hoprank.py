@@ -35,6 +35,7 @@ CARD_SETTINGS = {
     ),
 }
 NONE = "Not measured.\n"
+NOT_LEARNED = "These weights were learned without figures that are {}.\n"
 EXAMPLES = 4  # misses shown of each set
 SETTINGS = ("left out", "cross-validated")
 KEY = ["setting", "model", "dataset", "embedder"]
@@ -52,7 +53,7 @@ def card_parts(provenance: Mapping[str, Any]) -> dict[str, str]:
         found = {"learned from": as_markdown(("data set", "questions", "role", "digest"), sets)}
         for setting, words in CARD_SETTINGS.items():
             figures = [one for one in provenance["figures"] if one["setting"] == setting]
-            table = f"{words.format(folds=provenance['folds'])}\n\n{_table(figures)}" if figures else "Not measured.\n"
+            table = f"{words.format(folds=provenance['folds'])}\n\n{_table(figures)}" if figures else NOT_LEARNED.format(setting)
             found[setting] = table
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
