@@ -53,7 +53,11 @@ def card_parts(provenance: Mapping[str, Any]) -> dict[str, str]:
         found = {"learned from": as_markdown(("data set", "questions", "role", "digest"), sets)}
         for setting, words in CARD_SETTINGS.items():
             figures = [one for one in provenance["figures"] if one["setting"] == setting]
-            table = f"{words.format(folds=provenance['folds'])}\n\n{_table(figures)}" if figures else NOT_LEARNED.format(setting)
+            table = (
+                f"{words.format(folds=provenance['folds'])}\n\n{_table(figures)}"
+                if figures
+                else NOT_LEARNED.format(setting)
+            )
             found[setting] = table
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
