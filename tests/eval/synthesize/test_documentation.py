@@ -17,6 +17,7 @@ from hopbench.eval.synthesize.generate import Generator, Recipe, Searched
 from hopbench.eval.synthesize.quality import quality
 from hopbench.eval.types import Benchmark
 from hopbench.retrieval.embedding.models import WordLlamaEmbedder
+from hopbench.retrieval.support.errors import InputError
 from hopbench.retrieval.types import Link, Passage, Source
 
 
@@ -141,3 +142,10 @@ def test_passages_without_links_give_the_questions_that_they_gave(
 )
 def test_a_small_rule_tells_sentences_from_debris(text: str, reads: bool) -> None:
     assert reads == reads_as_sentence(text)
+
+
+def test_links_that_ask_for_nothing_are_named_with_the_remedy(tmp_path: Path) -> None:
+    linked = [page("a.md", "See b.", ("b", "b.md")), page("b.md", "See a.", ("a", "a.md"))]
+
+    with pytest.raises(InputError, match=r"2 hyperlinks join the 2 passages.*hopbench annotate"):
+        Generator(built_index(plan_of(linked), tmp_path), linked).make(Recipe(questions=3))

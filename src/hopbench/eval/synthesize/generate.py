@@ -318,6 +318,12 @@ class Generator:
         chunks, language = len(self.evidence.chunks), self.evidence.linker.language
         if not language.spaced:
             return f"rules quote words, between which {language.name} writes no spaces: bring questions of your own"
+        if self._pages.linked:
+            return (
+                f"{len(self._pages.hyperlinks):,} hyperlinks join the {chunks:,} passages, but around none stands a clause "
+                f"that asks for what the linked page states of a name, a setting or a default: "
+                "write 30 questions with `hopbench annotate DATASET`"
+            )
         return (
             f"no two of the {chunks:,} passages mention the same name, and none mentions another's title, so that no "
             "question needs two of them. Names that rules do not see may join them: say --extractor spacy, or "
