@@ -320,8 +320,8 @@ class Generator:
             return f"rules quote words, between which {language.name} writes no spaces: bring questions of your own"
         if self._pages.linked:
             return (
-                f"{len(self._pages.hyperlinks):,} hyperlinks join the {chunks:,} passages, but around none stands a clause "
-                f"that asks for what the linked page states of a name, a setting or a default: "
+                f"{len(self._pages.hyperlinks):,} hyperlinks join the {chunks:,} passages, but around none stands a "
+                "clause that asks for what the linked page states of a name, a setting or a default: "
                 "write 30 questions with `hopbench annotate DATASET`"
             )
         return (
