@@ -1,4 +1,4 @@
-"""Read questions and their gold: a `queries` file with `qrels` beside it, or with gold in its own rows."""
+"""Read questions and their gold: a `queries` file with `qrels` in the same folder, or with gold in its own rows."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def read_questions_with_gold(source: str, rows: Rows, known: Iterable[str]) -> t
 
 
 def read_question_file(path: Path, passages: Sequence[Passage]) -> tuple[BenchmarkQuestion, ...]:
-    """Read the questions of a file, with gold from `qrels/` beside it, else from `gold` or the evidence they quote.
+    """Read the questions of a file, with gold from its folder's `qrels/`, else from `gold` or the evidence they quote.
 
     `gold` is a list of passages, or of lists: alternative sets, each of them full evidence. Where some have gold, those
     that have none are left out, as in BEIR.

@@ -245,16 +245,16 @@ def _readings(text: str) -> Iterator[tuple[Path, str]]:
             yield Path(text[:place]), text[place + 1 :].lstrip(":")
 
 
-def ranking_sources(runs: Sequence[str], beside: Benchmark | None, dataset: str | None) -> list[Source]:
-    """The sources of --runs, scored on the benchmark of the runs `beside` them, or else on --dataset."""
+def ranking_sources(runs: Sequence[str], benchmark: Benchmark | None, dataset: str | None) -> list[Source]:
+    """The sources of --runs, scored on `benchmark`, that of the runs compared, or else on --dataset."""
     from hopbench.flows.settings.foreign import foreign_labels, tie_notes
     from hopbench.retrieval.external import Recorded
 
     if not runs:
         return []
-    if beside is None and dataset is None:
+    if benchmark is None and dataset is None:
         raise InputError("--runs: scored on which benchmark? Name a run beside it, or --dataset")
-    benchmark = beside or load_benchmark(str(dataset))
+    benchmark = benchmark or load_benchmark(str(dataset))
     found, _ = foreign_labels(runs, (), {}, ())
     for note in tie_notes(found):
         notice(note)
@@ -293,8 +293,8 @@ def resolve_sides(texts: Sequence[str], sources: Sources, runs: Sequence[str] = 
     """
     result = {text: resolve(text, sources) for text in sources.ordered(texts)}
     unique = list({side.key: side for text in texts for side in result[text]}.values())
-    beside = unique[0].run.benchmark(sources.dataset) if unique and runs else None
-    unique += [Side(source, source.labels[0]) for source in ranking_sources(runs, beside, sources.dataset)]
+    benchmark = unique[0].run.benchmark(sources.dataset) if unique and runs else None
+    unique += [Side(source, source.labels[0]) for source in ranking_sources(runs, benchmark, sources.dataset)]
     if not unique:
         raise InputError("nothing to compare: name runs' folders, MLflow run ids, labels, or --runs NAME=FILE")
     first = unique[0].run

@@ -193,7 +193,7 @@ def _make_set(
 
 
 def write_sets(out: Path, sets: Sequence[ToWrite], wanted: int) -> list[Written]:
-    """Write all sets beside each other, then move them into place; `wanted` questions of each were asked for.
+    """Write all sets into one staging folder, then move them into place; `wanted` questions of each were asked for.
 
     What a process that was killed has left behind is written anew. Raises InputError where a folder cannot be written.
     """

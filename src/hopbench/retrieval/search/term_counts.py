@@ -130,4 +130,4 @@ class TermCounts:
         return scores.round(COSINE_DECIMALS)
 
 
-_TEXT = 1 << 32  # a text's counts, beside a title's in one number
+_TEXT = 1 << 32  # holds a text's count above a title's in one number

@@ -64,7 +64,7 @@ class Neighborhood(Strategy):
     max_graph_chunks: int = param(4, "chunks added to the hybrid ones", 0, 50, aliases=["maxGraphChunks", "maxChunks"])
     use_graph: bool = param(True, "false leaves the hybrid ranking as it is", aliases=["useGraph", "enabled"])
     link_weight: float = param(0.0, "graph score of what a hybrid chunk links to; 0: not followed", 0.0, 1.0)
-    section_weight: float = param(0.0, "the same of chunks beside it, and of the section above", 0.0, 1.0)
+    section_weight: float = param(0.0, "the same for the chunks before and after, and the section above", 0.0, 1.0)
     recognition: str = param(
         "ngrams", "n-grams of up to max_ngram words, or the longest names", choices=("ngrams", "names")
     )

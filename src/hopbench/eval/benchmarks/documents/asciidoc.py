@@ -1,4 +1,4 @@
-"""Read AsciiDoc: what documentation uses of it, as Asciidoctor shows it. Includes are left out, branches all kept.
+"""Read AsciiDoc: what documentation uses of it, as Asciidoctor shows it. Includes are left out; every branch stays.
 
 Source: https://docs.asciidoctor.org/asciidoc/latest/. No library serves: `asciidoc` runs programs and knows the old
 syntax only, `asciidoctrine` needs seconds for a page, `pyasciidoc` knows a few constructs.

@@ -326,8 +326,8 @@ def _code_info(info: str) -> str:
     words = (_CODE_OPTIONS.sub(" ", info) if not braces else re.sub(r"[{}]|[\w-]+=\S+", " ", info)).split()
     if braces:
         words = words[:1]
-    kept = [words[0].lstrip(".").rstrip(":,"), *(one for one in words[1:] if one not in _CODE_FLAGS)] if words else []
-    return " ".join([*kept, *([title] if title else [])])
+    shown = [words[0].lstrip(".").rstrip(":,"), *(one for one in words[1:] if one not in _CODE_FLAGS)] if words else []
+    return " ".join([*shown, *([title] if title else [])])
 
 
 def _alternative(tokens: Sequence[Token]) -> str:

@@ -285,8 +285,8 @@ class Page:
             elif table.headings and not table.in_head:
                 self._texts += [separator] * (column > 0)  # an empty cell too keeps its column
                 separator = ""
-            begun = any(map(str.strip, self._texts))
-            self._before_cell, self._cell = (f"{separator * begun}{label}", column), len(self._texts)
+            is_later_cell = any(map(str.strip, self._texts))
+            self._before_cell, self._cell = (f"{separator * is_later_cell}{label}", column), len(self._texts)
             self._in_cell = bool(self._tables) and (tag == "th" or bool(table.headings))
             return
         self._end_row()
